@@ -1,0 +1,24 @@
+"""The executable `git-wt`. Makes the start safe, then hands over to `cli`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> int:
+    """Run the command line. Returns the exit code."""
+    # A repository with a `json.py` at its root must never be imported (FACTS 12).
+    sys.path[:] = [entry for entry in sys.path if os.path.isabs(entry)]
+    for fd in (0, 1, 2):  # a closed descriptor would be reused for a pipe
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    from git_wt.cli import run
+
+    return run(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,225 @@
+"""argv -> one command module -> Result -> text or JSON -> exit code. The only place that catches WtError.
+
+Only the module of the verb that was asked for is imported, and only its arguments are defined.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from types import FrameType, ModuleType
+from typing import NoReturn
+
+from git_wt import __version__, errors, render, sessions, terminal
+from git_wt.commands import VERBS
+from git_wt.errors import Interrupted, WtError
+from git_wt.git.call import scrub
+from git_wt.model import Caller, Result
+from git_wt.naming import quoted
+
+REPORT = "please report it with the lines above"
+
+
+class _Parser(ArgumentParser):
+    """argparse that raises `usage` instead of printing and leaving, so that `--json` holds for wrong usage too."""
+
+    def error(self, message: str) -> NoReturn:
+        raise WtError("usage", f"cannot understand the command line: {message}", hint=f"{self.prog} -h")
+
+
+def run(argv: list[str]) -> int:
+    """Run one command line; returns the exit code. Everything for stdout and stderr goes through here."""
+    prefix, env = os.environ.get("GIT_PREFIX"), dict(os.environ)
+    git_dir = scrub()
+    for name in ("GIT_WT_CD_FILE", "GIT_WT_SHELL"):
+        os.environ.pop(name, None)
+    _handle_signals()
+    as_json, tool = "--json" in argv, ""
+    try:
+        options, verb, rest = _split(argv)
+        tool = verb or ""
+        if options.version:
+            return _print(f"git-wt {__version__}\n")
+        if verb is None:
+            return _print(_overview())
+        args = parser_for(verb).parse_args(rest)
+        as_json = bool(options.json or args.json)
+        caller = _caller(options, args, env, prefix)
+        result = _module(verb).run(args, caller)
+        return _show(result, verb, caller, _other_repository(git_dir, caller))
+    except WtError as error:
+        return _fail(error, as_json, tool, env)
+    except BrokenPipeError:
+        _discard_output()
+        return errors.FAILED
+    except KeyboardInterrupt:
+        return _fail(Interrupted(signal.SIGINT), as_json, tool, env)
+    except Exception as error:
+        return _bug(error, as_json, tool)
+
+
+def parser_for(verb: str) -> ArgumentParser:
+    """The parser of one command: what it takes, and the options that every command takes."""
+    module = _module(verb)
+    parser = _Parser(
+        prog=f"git wt {verb}",
+        description=VERBS[verb].capitalize() + ".",
+        epilog="See also: git wt -h",
+        formatter_class=lambda prog: RawDescriptionHelpFormatter(prog, width=min(terminal.width() or 100, 100)),
+        allow_abbrev=False,
+    )
+    module.arguments(parser)
+    _common(parser)
+    return parser
+
+
+def _common(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="answer with one JSON document")
+    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing on stderr but errors")
+    parser.add_argument("-C", dest="folder", metavar="DIR", help="work from DIR")
+    parser.add_argument("--session", metavar="ID", help="be the session ID")
+
+
+def _split(argv: list[str]) -> tuple[Namespace, str | None, list[str]]:
+    """Our own options before the verb, the verb, and what follows it."""
+    parser = _Parser(prog="git wt", add_help=False, allow_abbrev=False)
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("--version", action="store_true")
+    _common(parser)
+    before: list[str] = []
+    rest = list(argv)
+    while rest and rest[0].startswith("-"):
+        word = rest.pop(0)
+        before.append(word)
+        if word in ("-C", "--session") and rest:
+            before.append(rest.pop(0))
+    options = parser.parse_args(before)
+    verb = rest.pop(0) if rest else None
+    if options.help and verb:
+        rest.insert(0, "-h")
+    return options, verb, rest
+
+
+def _module(verb: str) -> ModuleType:
+    if verb not in VERBS:
+        import difflib
+
+        near = difflib.get_close_matches(verb, VERBS, 1)
+        hint = f"did you mean 'git wt {near[0]}'?" if near else "git wt -h"
+        raise WtError("usage", f"cannot understand {quoted(verb)}: there is no such command", hint=hint)
+    import importlib
+
+    return importlib.import_module(f"git_wt.commands.{verb}")
+
+
+def _caller(options: Namespace, args: Namespace, env: dict[str, str], prefix: str | None) -> Caller:
+    folder = _logical_folder(env)
+    for change in (prefix, options.folder, args.folder):
+        if change:
+            try:
+                os.chdir(change)
+            except OSError as error:
+                if change is not prefix:
+                    raise WtError("usage", f"cannot go to {quoted(change)}: {error.strerror}") from error
+    try:
+        cwd = os.getcwd()
+    except FileNotFoundError:  # the folder was removed under our feet
+        cwd = "/"
+        os.chdir(cwd)
+    return Caller(
+        cwd=cwd,
+        folder=folder or cwd,
+        env=env,
+        identity=sessions.identify(args.session or options.session, env),
+        json=options.json or args.json,
+        quiet=options.quiet or args.quiet,
+        cd_file=env.get("GIT_WT_CD_FILE"),
+    )
+
+
+def _logical_folder(env: dict[str, str]) -> str | None:
+    """Where the calling shell stands, in its own words (`$PWD`, symlinks kept), if that can be told: git may have been
+    moved by `-C`, but the shell of the integration is where it says."""
+    try:
+        cwd = os.getcwd()
+    except FileNotFoundError:
+        cwd = None
+    logical = env.get("PWD", "")
+    if os.path.isabs(logical) and (env.get("GIT_WT_CD_FILE") or (cwd and os.path.realpath(logical) == cwd)):
+        return logical
+    return cwd
+
+
+def _other_repository(git_dir: str | None, caller: Caller) -> tuple[str, ...]:
+    """A sentence when GIT_DIR named another repository than the folder does (it was ignored)."""
+    if git_dir is None or os.path.realpath(git_dir).startswith(os.path.realpath(caller.cwd)):
+        return ()
+    return (f"warning: GIT_DIR={git_dir} is ignored; the repository is the one of the working folder",)
+
+
+def _show(result: Result, verb: str, caller: Caller, notes: tuple[str, ...]) -> int:
+    if caller.cd_file and result.goto:
+        with open(caller.cd_file, "wb") as file:
+            file.write(os.fsencode(result.goto))
+    moved, person = caller.moved_by_wrapper, terminal.output_is_terminal()
+    result = result._replace(notes=(*notes, *result.notes))
+    told = moved or (verb in ("enter", "switch", "cd") and not person)
+    if not caller.quiet:
+        _write(2, render.sentences(result, moved=told and not caller.json))
+    if caller.json:
+        _print(render.as_json(result, verb))
+    else:
+        colour = terminal.colour(1, caller.env)
+        _print(render.as_text(result, moved=moved, person=person, width=terminal.width(), colour=colour))
+    return result.code
+
+
+def _fail(error: WtError, as_json: bool, tool: str, env: dict[str, str]) -> int:
+    if as_json:
+        _print(render.error_as_json(error, tool))
+    else:
+        _write(2, render.error_as_text(error, colour=terminal.colour(2, env)))
+    return error.exit_code
+
+
+def _bug(error: Exception, as_json: bool, tool: str) -> int:
+    import traceback
+
+    _write(2, "".join(traceback.format_exception(error)))
+    bug = WtError("bug", f"cannot go on: a bug in git-wt {__version__} ({type(error).__name__})", hint=REPORT)
+    return _fail(bug, as_json, tool, {})
+
+
+def _overview() -> str:
+    lines = ["usage: git wt COMMAND [options]", "", "A git worktree for every task, removed without losing work.", ""]
+    lines += [f"  {verb:<10}{what}" for verb, what in VERBS.items()]
+    lines += ["", "Every command takes --json, -q, -C DIR, --session ID and -h. git wt --version tells the version."]
+    return "\n".join(lines) + "\n"
+
+
+def _print(text: str) -> int:
+    _write(1, text)
+    return errors.DONE
+
+
+def _write(fd: int, text: str) -> None:
+    """Write text whose paths may hold undecodable bytes, whatever the locale."""
+    data = text.encode("utf-8", "surrogateescape")
+    while data:
+        data = data[os.write(fd, data) :]
+
+
+def _discard_output() -> None:
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+
+
+def _handle_signals() -> None:
+    def handler(number: int, frame: FrameType | None) -> None:
+        del frame
+        raise Interrupted(number)
+
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup stays nohup
+            signal.signal(number, handler)

@@ -1,0 +1,16 @@
+"""One file a verb: `arguments(parser)` says what it takes, `run(args, caller)` returns a Result. No policy, no
+formatting. `VERBS` is the list that help and completion show, in the order of SPEC 2."""
+
+VERBS = {
+    "enter": "make a worktree, or go back to one, and move this session into it",
+    "exit": "leave it: keep worktree and branch, or remove both",
+    "switch": "leave this worktree and enter another",
+    "list": "show every worktree: state, age, tmux session, what blocks removal",
+    "cd": "go to a worktree's folder without starting a session",
+    "path": "print a worktree's folder",
+    "attach": "attach to the tmux session of a worktree",
+    "remove": "remove worktrees, if nothing would be lost",
+    "undo": "bring back what was removed last",
+    "trash": "show or empty what can be brought back",
+    "init": "print the shell integration for bash, zsh or fish",
+}

@@ -1,0 +1,39 @@
+"""`git wt switch`: exit keep, then enter; the first original folder is kept (SPEC 2)."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from git_wt import sessions
+from git_wt.commands.enter import stay
+from git_wt.errors import WtError
+from git_wt.flows import enter
+from git_wt.flows.context import active_session
+from git_wt.model import Caller, Result
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("name", metavar="NAME", help="the worktree to enter, made when it is not there")
+    parser.add_argument("--base", metavar="REF", help="start a new one from REF")
+
+
+def run(args: Namespace, caller: Caller) -> Result:
+    """Enter another worktree; if that fails this session stays where it is."""
+    session, _ = active_session(caller)
+    request = enter.Request(args.name, base=args.base, tmux=None)
+    if session is None:
+        return stay(enter.enter(request, caller), [], True, caller)
+    enter.require_enterable(request, caller)
+    if args.name == session.name:
+        raise WtError("session-active", f"cannot switch: this session is in '{session.name}' already")
+    sessions.end_session(session.id, caller.env)
+    try:
+        entered = enter.enter(request._replace(original_cwd=session.original_cwd), caller)
+    except BaseException:
+        sessions.save_session(session, caller.env)
+        raise
+    if session.subshell:
+        sessions.save_session(entered.session._replace(subshell=session.subshell), caller.env)
+        return entered.result
+    return stay(entered, [], True, caller)

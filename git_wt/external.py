@@ -1,0 +1,26 @@
+"""The user's own programs: the shell or command that runs in a worktree with the terminal passed through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from git_wt.proc.run import foreground
+
+NOT_FOUND = 127
+
+
+def shell(env: Mapping[str, str]) -> list[str]:
+    """The argv of the person's shell. No process."""
+    return [env.get("SHELL") or "/bin/sh"]
+
+
+def run_here(
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    started: Callable[[int], None] = lambda _: None,
+) -> int:
+    """Run a program of the user's in `cwd` with our terminal and return its exit code (127: not found). One process."""
+    clean = {name: value for name, value in env.items() if name not in ("GIT_WT_CD_FILE", "GIT_WT_SHELL", "OLDPWD")}
+    return foreground(argv, cwd=cwd, env={**clean, "PWD": cwd}, started=started)

@@ -1,0 +1,62 @@
+"""What every flow starts from: the repository, its settings, crashes mended, the session that is active."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from git_wt import config, sessions, tmux
+from git_wt.git.repository import default_branch_folder, open_repository
+from git_wt.marker import load_marker
+from git_wt.model import Caller, Repository, Session, Workspace
+from git_wt.naming import quoted
+from git_wt.worktrees import survey
+from git_wt.worktrees.recover import recover
+
+
+class Context(NamedTuple):
+    """A repository as the caller sees it. `notes` are sentences about what was mended or is wrong in the settings."""
+
+    repository: Repository
+    config: config.Config
+    notes: tuple[str, ...]
+
+
+def open_here(caller: Caller, *, folder: str | None = None) -> Context:
+    """The repository of the caller's folder, after mending what killed commands left. One git process; a second one
+    after mending."""
+    repository = open_repository(folder or caller.cwd)
+    mended = recover(repository)
+    if mended:
+        repository = open_repository(folder or caller.cwd)
+    settings = config.load(default_branch_folder(repository), caller.env)
+    return Context(repository, settings, mended)
+
+
+def warned(context: Context) -> tuple[str, ...]:
+    """The notes of a command that goes on in spite of problems in the settings."""
+    return (*context.notes, *(f"warning: {problem}" for problem in context.config.problems))
+
+
+def active_session(caller: Caller) -> tuple[Session | None, tuple[str, ...]]:
+    """The session that the caller is in, if its worktree is still there; a sentence when it has just ended because
+    the worktree is gone. No process."""
+    session = sessions.load_session(caller.identity, caller.env)
+    if session is None or _is_there(session):
+        return session, ()
+    sessions.end_session(session.id, caller.env)
+    return None, (f"the worktree {quoted(session.name)} of this session is gone; the session is over",)
+
+
+def all_workspaces(context: Context, caller: Caller, tmux_survey: tmux.Survey | None = None) -> tuple[Workspace, ...]:
+    """Every worktree with marker, tmux session and live sessions. No process."""
+    known = frozenset(session.name for session in tmux_survey.sessions) if tmux_survey else frozenset()
+    live = sessions.live_sessions(caller.env, known)
+    return survey.workspaces(context.repository, live, tmux_survey)
+
+
+def _is_there(session: Session) -> bool:
+    if not os.path.isdir(session.admin):
+        return False
+    marker = load_marker(session.admin)
+    return (marker.token if marker else "") == session.token

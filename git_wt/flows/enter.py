@@ -1,0 +1,276 @@
+"""`enter`: resume or make a worktree, then record the session (SPEC 3)."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from git_wt import sessions, tmux
+from git_wt.errors import WtError
+from git_wt.files import read_text
+from git_wt.flows import plan as planning
+from git_wt.flows.context import Context, active_session, all_workspaces, open_here
+from git_wt.git import refs as git_refs
+from git_wt.git.repository import why_not_registered
+from git_wt.marker import save_marker
+from git_wt.model import Caller, Identity, Json, Repository, Result, Session, TmuxSession, Workspace
+from git_wt.naming import parse_pull_request, pasteable, quoted, random_name, require_name, shown, slug, tmux_name
+from git_wt.worktrees import create, survey
+
+_BEING_MADE = "git-wt: being made, pid "
+
+
+class Request(NamedTuple):
+    """What the command line asked for. `tmux` says whether the worktree gets a tmux session."""
+
+    name: str | None = None
+    path: str | None = None
+    base: str | None = None
+    branch: str | None = None
+    reuse_branch: bool = False
+    reset_branch: bool = False
+    tmux: bool | None = None
+    command: Sequence[str] = ()
+    original_cwd: str | None = None
+
+
+class Entered(NamedTuple):
+    """The session that was begun, its tmux session if there is one, and the result to show."""
+
+    session: Session
+    tmux: TmuxSession | None
+    result: Result
+
+
+def enter(request: Request, caller: Caller) -> Entered:
+    """Resume the worktree of that name or make it, and put this session into it. Raises `session-active` (nesting),
+    `invalid-name`, and whatever making raises; nothing is left of a failure. At most 3 git processes to resume, 9 to
+    make."""
+    _check_name(request)
+    _refuse_nesting(caller)
+    context = open_here(caller)
+    context.config.require_valid()
+    wants_tmux = context.config.values["tmux.auto"] if request.tmux is None else request.tmux
+    tmux_survey = tmux.survey() if wants_tmux else None
+    space, notes, resumed = _find_or_make(context, caller, request, tmux_survey)
+    identity = caller.identity or sessions.fresh_identity()
+    on_tmux = _tmux_session(context.repository, space, identity, request, tmux_survey) if tmux_survey else space.tmux
+    if on_tmux and space.marker and space.marker.tmux_session != on_tmux.name:
+        space = space._replace(marker=space.marker._replace(tmux_session=on_tmux.name))
+        save_marker(space.worktree.admin, space.marker)  # type: ignore[arg-type]
+    session = _record(context.repository, space, identity, on_tmux, request, caller)
+    return Entered(session, on_tmux, _result(space, session, on_tmux, resumed, (*context.notes, *notes)))
+
+
+def require_enterable(request: Request, caller: Caller) -> None:
+    """What `switch` checks before it leaves: the name, and whether an existing worktree of it is whole. Raises as
+    `enter`. One git process."""
+    _check_name(request)
+    context = open_here(caller)
+    context.config.require_valid()
+    name = _asked_name(request)
+    found = survey.find(survey.workspaces(context.repository), name) if name else None
+    if found:
+        _require_resumable(found, request, caller)
+
+
+def _check_name(request: Request) -> None:
+    if request.name is not None and parse_pull_request(request.name) is None and request.name != survey.MAIN:
+        require_name(request.name.replace("+", "/"))
+
+
+def _asked_name(request: Request) -> str | None:
+    number = parse_pull_request(request.name) if request.name else None
+    return f"pr-{number}" if number is not None else request.name
+
+
+def _refuse_nesting(caller: Caller) -> None:
+    session, _ = active_session(caller)
+    if session:
+        raise WtError(
+            "session-active",
+            f"cannot enter: this session is in {quoted(session.name)} already",
+            hint="git wt exit keep   (or: git wt switch NAME)",
+            extra={"worktreePath": session.path, "session": session.id},
+        )
+
+
+def _find_or_make(
+    context: Context, caller: Caller, request: Request, tmux_survey: tmux.Survey | None
+) -> tuple[Workspace, tuple[str, ...], bool]:
+    """The worktree, sentences to say, and whether it was there already."""
+    if request.path is not None:
+        return _by_path(context, caller, request.path, tmux_survey), (), True
+    return _by_name(context, caller, request, tmux_survey)
+
+
+def _by_path(context: Context, caller: Caller, path: str, tmux_survey: tmux.Survey | None) -> Workspace:
+    real = os.path.realpath(os.path.join(caller.cwd, path))
+    found = survey.find(all_workspaces(context, caller, tmux_survey), real)
+    if found is None or found.worktree.is_main:
+        why = "that is the main checkout" if found else "git knows no worktree there"
+        raise WtError("not-a-worktree", f"cannot enter {quoted(path)}: {why}", hint="git wt list")
+    _require_whole(found)
+    return found
+
+
+def _by_name(
+    context: Context, caller: Caller, request: Request, tmux_survey: tmux.Survey | None
+) -> tuple[Workspace, tuple[str, ...], bool]:
+    spaces = all_workspaces(context, caller, tmux_survey)
+    name = _asked_name(request) or _free_name(spaces)
+    number = parse_pull_request(request.name) if request.name else None
+    if name == survey.MAIN:
+        raise WtError("usage", "cannot enter '^': it is the main checkout", hint="git wt cd ^")
+    found = survey.find(spaces, name)
+    if found is None:
+        wish = planning.Wish(
+            require_name(name), request.base, request.branch, number, request.reuse_branch, request.reset_branch
+        )
+        made = planning.make_plan(context, wish, caller.cwd)
+        try:
+            created = create.create(context.repository, made.plan, hooks=made.hooks)
+        except create.Raced:
+            context = open_here(caller)
+            found = survey.require(all_workspaces(context, caller, tmux_survey), name, "enter")
+        else:
+            notes = (*made.notes, created.hook_failure) if created.hook_failure else made.notes
+            tree = create.finish(created)
+            return Workspace(tree, name, created.marker), notes, False
+    found = _await_making(found, context, caller)
+    _require_resumable(found, request, caller)
+    return found, _moved(context.repository, found, number), True
+
+
+def _free_name(spaces: Sequence[Workspace]) -> str:
+    taken = {slug(space.name) for space in spaces}
+    return next(name for name in iter(random_name, None) if name not in taken)
+
+
+def _await_making(space: Workspace, context: Context, caller: Caller) -> Workspace:
+    """Wait until another command has made the worktree. Raises `busy` after 60 s, `not-found` if it gave up."""
+    until = time.monotonic() + 60
+    while (read_text(space.worktree.admin + "/locked") or "").startswith(_BEING_MADE):
+        if time.monotonic() > until:
+            whose = (read_text(space.worktree.admin + "/locked") or "").removeprefix("git-wt: ")
+            raise WtError("busy", f"cannot enter {quoted(space.name)}: it is still {shown(whose)}", hint="try again")
+        time.sleep(0.05)
+        context = open_here(caller)
+        space = survey.require(all_workspaces(context, caller), os.path.realpath(space.worktree.path), "enter")
+    return space
+
+
+def _require_resumable(space: Workspace, request: Request, caller: Caller) -> None:
+    """SPEC 3.6: folder and registration name each other, and nothing else was asked for than what is there."""
+    _require_whole(space)
+    branch = space.worktree.branch
+    if request.branch and request.branch != branch:
+        raise WtError(
+            "exists",
+            f"cannot enter {quoted(space.name)} on {quoted(request.branch)}: it is on {quoted(branch or 'no branch')}",
+            hint=f"git wt enter {pasteable(space.name)}",
+        )
+    if request.base and space.marker:
+        asked = git_refs.resolve(caller.cwd, request.base)
+        if asked != space.marker.base_commit and request.base not in (
+            space.marker.base,
+            planning.short(space.marker.base),
+        ):
+            raise WtError(
+                "exists",
+                f"cannot enter {quoted(space.name)} from {quoted(request.base)}: it is there, made from "
+                f"{quoted(planning.short(space.marker.base))}",
+                hint=f"git wt enter {pasteable(space.name)}   (or use another name)",
+            )
+
+
+def _require_whole(space: Workspace) -> None:
+    reason = why_not_registered(space.worktree)
+    if reason:
+        raise WtError(
+            "not-a-worktree",
+            f"cannot enter {quoted(space.name)}: {reason} (git in it would act on another checkout)",
+            hint="git worktree repair",
+        )
+
+
+def _moved(repository: Repository, space: Workspace, number: int | None) -> tuple[str, ...]:
+    if number is None or space.marker is None:
+        return ()
+    moved = planning.pull_request_moved(repository, number, space.marker.base_commit)
+    return (moved,) if moved else ()
+
+
+def _tmux_session(
+    repository: Repository, space: Workspace, identity: Identity, request: Request, known: tmux.Survey
+) -> TmuxSession:
+    """The worktree's tmux session, made if it is not there. At most one process."""
+    if space.tmux:
+        return space.tmux
+    tree = space.worktree
+    taken = frozenset(session.name for session in known.sessions)
+    branch = tree.branch or space.name
+    marks = {"root": tree.path, "name": space.name, "token": space.marker.token if space.marker else ""}
+    while True:
+        name = tmux_name(repository.name, branch, f"{repository.common_dir}\n{branch}", taken)
+        try:
+            return tmux.make_session(
+                name, tree.path, marks=marks, env={"GIT_WT_SESSION": identity.id}, command=request.command
+            )
+        except WtError as error:
+            if error.code != "exists" or len(taken) > len(known.sessions) + 8:
+                raise
+            taken |= {name}
+
+
+def _record(
+    repository: Repository,
+    space: Workspace,
+    identity: Identity,
+    on_tmux: TmuxSession | None,
+    request: Request,
+    caller: Caller,
+) -> Session:
+    session = Session(
+        id=identity.id,
+        admin=space.worktree.admin,
+        token=space.marker.token if space.marker else "",
+        name=space.name,
+        path=space.worktree.path,
+        branch=space.worktree.branch,
+        main_root=repository.main_root,
+        original_cwd=request.original_cwd or caller.folder,
+        own=space.marker is not None and request.path is None,
+        named=request.name is not None or request.path is not None,
+        leader=identity.leader,
+        tmux_session=on_tmux.name if on_tmux else None,
+        entered_at=time.time(),
+    )
+    sessions.save_session(session, caller.env)
+    sessions.remember(identity, caller.folder, caller.env)
+    return session
+
+
+def _result(
+    space: Workspace, session: Session, on_tmux: TmuxSession | None, resumed: bool, notes: tuple[str, ...]
+) -> Result:
+    tree = space.worktree
+    data: Json = {"worktreePath": tree.path}
+    if tree.branch:
+        data["worktreeBranch"] = tree.branch
+    where = f"on branch {quoted(tree.branch)}" if tree.branch else "on no branch"
+    verb = "resumed" if resumed else "made"
+    data["message"] = f"{verb} worktree {quoted(space.name)} {where}"
+    if space.marker:
+        data["base"] = planning.short(space.marker.base)
+        data["baseCommit"] = space.marker.base_commit
+        if not resumed:
+            data["message"] += f" from {quoted(data['base'])} ({space.marker.base_commit[:12]})"
+    data["resumed"] = resumed
+    data["session"] = session.id
+    if on_tmux:
+        data["tmuxSessionName"] = on_tmux.name
+    data["setup"] = []
+    return Result("enter", data, notes, goto=tree.path)

@@ -1,0 +1,210 @@
+"""Take worktrees away: look, judge, move clients, rename into the trash, kill the tmux session (SPEC 5, 6)."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from git_wt import tmux
+from git_wt.errors import WtError
+from git_wt.files import write_whole
+from git_wt.flows.context import Context, all_workspaces, open_here, warned
+from git_wt.git.repository import why_not_registered
+from git_wt.model import Blocker, Caller, Json, Repository, Result, Session, Verdict, Workspace
+from git_wt.naming import pasteable, plural, quoted
+from git_wt.proc import table
+from git_wt.proc.run import detach
+from git_wt.worktrees import survey, trash, verdict
+from git_wt.worktrees.facts import Facts, look
+from git_wt.worktrees.verdict import Leave
+
+_EXPIRE_EVERY = 3600.0
+
+
+class Looked(NamedTuple):
+    """A worktree with its facts and the verdict on them, at one moment."""
+
+    space: Workspace
+    facts: Facts
+    verdict: Verdict
+    leave: Leave
+
+    def standing(self) -> tuple[Blocker, ...]:
+        """The blockers that the flags do not pass."""
+        return verdict.standing(self.verdict, self.leave, mounts=self.facts.mounts)
+
+
+def look_at(
+    context: Context, space: Workspace, leave: Leave, tmux_survey: tmux.Survey, *, own_session: str | None
+) -> Looked:
+    """Ask and judge. Raises `not-a-worktree` for main and for what folder and registration do not agree on."""
+    tree = space.worktree
+    if tree.is_main:
+        raise WtError("not-a-worktree", f"cannot remove {quoted(tree.path)}: it is the main checkout")
+    reason = why_not_registered(tree)
+    if reason:
+        raise WtError("not-a-worktree", f"cannot remove {quoted(space.name)}: {reason}", hint="git worktree repair")
+    undoable = leave.undoable and trash.place(context.repository, tree.path) is not None
+    leave = leave._replace(undoable=undoable)
+    facts = look(
+        context.repository,
+        space,
+        regenerable=context.config.words("regenerable"),
+        aside=table.relatives(tmux_survey.processes(space.tmux)),
+        sessions=[session.id for session in space.sessions if session.id != own_session],
+    )
+    return Looked(space, facts, verdict.judge(facts, leave), leave)
+
+
+def refusal(looked: Looked, command: str) -> WtError:
+    """The error for a worktree that may not go: what stands in the way, and the flags that go past it."""
+    blockers = looked.standing()
+    flags = verdict.flags_for(blockers)
+    if looked.facts.mounts:
+        flags = []
+    name = pasteable(looked.space.name)
+    hint = f"{command.replace('NAME', name)} {' '.join(flags)}" if flags else "unmount it first"
+    keep = "" if "--discard-changes" not in flags else "   (git wt undo brings it back)"
+    return WtError(
+        "has-changes",
+        f"cannot remove {quoted(looked.space.name)}: {verdict.why(blockers)}",
+        hint=hint + keep,
+        extra={"blockers": [blocker.as_json() for blocker in blockers]},
+    )
+
+
+def take_away(context: Context, looked: Looked, tmux_survey: tmux.Survey, *, to_trash: bool) -> trash.Removed:
+    """Remove what was judged fit, then kill its tmux session: its clients are moved first, and when we run inside it a
+    helper does it that survives the hang-up. Raises as `trash.remove`."""
+    space, leave = looked.space, looked.leave
+    os.chdir("/")
+    delete_branch = bool(space.marker and space.marker.made_branch) and not leave.keep_branch
+    removed = trash.remove(
+        context.repository, space, looked.facts, discard=leave.discard, delete_branch=delete_branch, keep=to_trash
+    )
+    if space.tmux:
+        kill_tmux(space, tmux_survey)
+    _expire_later(context)
+    return removed
+
+
+def kill_tmux(space: Workspace, tmux_survey: tmux.Survey) -> None:
+    """Kill a worktree's tmux session after moving the clients that look at it. One process."""
+    if space.tmux is None:
+        return
+    clients = tmux_survey.watching(space.tmux)
+    elsewhere = tmux_survey.came_from(clients)
+    if tmux.current_session_id() == space.tmux.id:
+        tmux.kill_later(space.tmux, clients, elsewhere=elsewhere)
+    elif not tmux.kill(space.tmux, clients, elsewhere=elsewhere):
+        raise WtError("tmux", f"removed {quoted(space.name)}, but its tmux session '{space.tmux.name}' is still there")
+
+
+def branch_note(space: Workspace, removed: trash.Removed, leave: Leave) -> tuple[str, ...]:
+    """A sentence when a branch stays, and why."""
+    branch = space.worktree.branch
+    made = space.marker.branch if space.marker else None
+    if removed.branch_kept:
+        return (f"branch {quoted(made or '')} stays: {removed.branch_kept}",)
+    notes = []
+    if made and not removed.branch_deleted and not leave.keep_branch:
+        notes.append(f"branch {quoted(made)} stays: git-wt did not make it")
+    if branch and branch != made:
+        notes.append(f"branch {quoted(branch)} stays: git-wt did not make it")
+    return tuple(notes)
+
+
+def warning_notes(looked: Looked, undo: str | None) -> tuple[str, ...]:
+    """What went along silently, and how to get it back."""
+    back = f" (git wt undo {undo})" if undo else ""
+    return tuple(f"gone with it: {warning.what}{back}" for warning in looked.verdict.warnings)
+
+
+def remove(names: Sequence[str], leave: Leave, caller: Caller, *, to_trash: bool, active: Session | None) -> Result:
+    """`git wt remove NAME…`: those that can go go. Exit code 3 if one was refused. The caller's own session may not
+    stand in one of them (`git wt exit remove` is for that)."""
+    context = open_here(caller)
+    tmux_survey = tmux.survey()
+    spaces = all_workspaces(context, caller, tmux_survey)
+    chosen = [survey.require(spaces, name, "remove") for name in dict.fromkeys(names)]
+    gone: list[Json] = []
+    kept: list[Json] = []
+    undo: list[str] = []
+    notes = list(warned(context))
+    goto = None
+    for space in chosen:
+        own = active.id if active and active.admin == space.worktree.admin else None
+        looked = look_at(context, space, leave, tmux_survey, own_session=own)
+        if looked.standing():
+            error = refusal(looked, "git wt remove NAME")
+            kept.append({"name": space.name, "blockers": error.extra["blockers"], "message": error.message})
+            notes += [error.message, f"hint: {error.hint}"]
+            continue
+        try:
+            removed = take_away(context, looked, tmux_survey, to_trash=to_trash)
+        except WtError as error:
+            if error.code != "has-changes":
+                raise
+            kept.append({"name": space.name, "blockers": error.extra["blockers"], "message": error.message})
+            notes.append(error.message)
+            continue
+        gone.append(_gone(space, removed))
+        undo += [removed.undo] if removed.undo else []
+        notes += [*branch_note(space, removed, looked.leave), *warning_notes(looked, removed.undo), *removed.left]
+        goto = _way_out(caller, context.repository, space, active, goto)
+    return Result("remove", {"removed": gone, "kept": kept, "undo": undo}, tuple(notes), goto, 3 if kept else 0)
+
+
+def _gone(space: Workspace, removed: trash.Removed) -> Json:
+    data: Json = {"name": space.name, "path": space.worktree.path, "branchDeleted": removed.branch_deleted}
+    if space.worktree.branch:
+        data["branch"] = space.worktree.branch
+    if space.tmux:
+        data["tmuxSessionName"] = space.tmux.name
+    return data
+
+
+def _way_out(
+    caller: Caller, repository: Repository, space: Workspace, active: Session | None, goto: str | None
+) -> str | None:
+    """Where the calling shell goes when its folder went away under it."""
+    inside = os.path.realpath(caller.folder) if os.path.isdir(caller.folder) else caller.cwd
+    if inside != space.worktree.path and not inside.startswith(space.worktree.path + "/"):
+        return goto
+    if active and active.admin == space.worktree.admin and os.path.isdir(active.original_cwd):
+        return active.original_cwd
+    return repository.main_root
+
+
+def _expire_later(context: Context) -> None:
+    """Once an hour, delete what is past its time: in the background, at low priority, holding nothing of ours."""
+    stamp = context.repository.state_dir + "/expired"
+    try:
+        if time.time() - os.stat(stamp).st_mtime < _EXPIRE_EVERY:
+            return
+    except OSError:
+        pass
+    write_whole(stamp, b"")
+    program = os.path.realpath(sys.argv[0])
+    detach([program, "-C", context.repository.git_folder, "-q", "trash", "empty", "--expired"], nice=19)
+
+
+def counts(looked: Looked) -> tuple[int, int]:
+    """How many files and commits a removal throws away."""
+    by_code = {blocker.code: blocker.count for blocker in looked.verdict.blockers}
+    return by_code.get("uncommitted", 0) + by_code.get("hidden", 0), by_code.get("commits", 0)
+
+
+def summary(looked: Looked) -> str:
+    """The counts as the dialog shows them."""
+    files, commits = counts(looked)
+    parts = [plural(files, "changed file")] if files else []
+    parts += [plural(commits, "unmerged commit")] if commits else []
+    others = [b.what for b in (*looked.verdict.blockers, *looked.verdict.warnings) if b.code not in _COUNTED]
+    return ", ".join([*parts, *others]) or "no changes"
+
+
+_COUNTED = ("uncommitted", "hidden", "commits")

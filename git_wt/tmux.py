@@ -1,0 +1,233 @@
+"""tmux: the survey of its sessions, making one for a worktree, moving clients, killing. Always by session id.
+
+`tmux -u` always (else a TAB comes out as `_`), `#` doubled in whatever tmux expands, a session id as target, since
+names are prefix-matched (FACTS, section (h)). Every value from git is data.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from git_wt.errors import WtError
+from git_wt.model import TmuxSession
+from git_wt.naming import shown
+from git_wt.proc.run import Completed, detach, replace, run
+
+_FIELDS = ("#{session_id}", "#{session_name}", "#{@git_wt_root}", "#{@git_wt_token}", "#{session_attached}")
+_CLIENT = ("#{client_name}", "#{client_session}", "#{client_last_session}", "#{session_id}")
+
+
+class Client(NamedTuple):
+    """A terminal that shows a tmux session; `last` is the name of the session that it showed before."""
+
+    name: str
+    session_id: str
+    last: str
+
+
+class Survey(NamedTuple):
+    """All tmux sessions and clients of the user's server, from one process."""
+
+    sessions: tuple[TmuxSession, ...] = ()
+    clients: tuple[Client, ...] = ()
+    panes: tuple[tuple[str, int], ...] = ()  # session id, process that the pane started with
+
+    def processes(self, session: TmuxSession | None) -> tuple[int, ...]:
+        """The process that each pane of a tmux session started with."""
+        return tuple(pid for owner, pid in self.panes if session and owner == session.id)
+
+    def watching(self, session: TmuxSession) -> tuple[Client, ...]:
+        """The clients that show a tmux session."""
+        return tuple(client for client in self.clients if client.session_id == session.id)
+
+    def came_from(self, clients: Sequence[Client]) -> dict[str, str]:
+        """Client name -> id of the session that it showed before, where that is still there."""
+        ids = {session.name: session.id for session in self.sessions}
+        return {client.name: ids[client.last] for client in clients if client.last in ids}
+
+    def of(self, path: str, token: str) -> TmuxSession | None:
+        """The tmux session that was made for the worktree with this token, else for this path."""
+        for session in self.sessions:
+            if session.token == token and session.root is not None and (token or session.root == path):
+                return session
+        return None
+
+
+def survey() -> Survey:
+    """Every tmux session. No tmux, or no server: nothing. Raises `tmux` when it could not be asked: "none" and
+    "unknown" differ when something is to be removed. One process."""
+    if not _server_may_run():
+        return Survey()
+    listing = "\t".join(("S", *_FIELDS))
+    clients = "\t".join(("C", *_CLIENT))
+    panes = "P\t#{session_id}\t#{pane_pid}"
+    questions = (
+        "list-sessions",
+        "-F",
+        listing,
+        ";",
+        "list-clients",
+        "-F",
+        clients,
+        ";",
+        "list-panes",
+        "-a",
+        "-F",
+        panes,
+    )
+    try:
+        answer = _tmux(*questions)
+    except WtError:
+        return Survey()
+    if answer.code and not _no_server(answer):
+        raise WtError("tmux", f"cannot read the tmux sessions: {_reason(answer)}")
+    rows = [line.split("\t") for line in os.fsdecode(answer.out).split("\n")]
+    sessions = [
+        TmuxSession(row[1], row[2], _unescape(row[3]), row[4] or None, int(row[5] or 0))
+        for row in rows
+        if row[0] == "S" and len(row) == 6
+    ]
+    found = [Client(row[1], row[4], row[3]) for row in rows if row[0] == "C" and len(row) == 5]
+    processes = [(row[1], int(row[2])) for row in rows if row[0] == "P" and len(row) == 3]
+    return Survey(tuple(sessions), tuple(found), tuple(processes))
+
+
+def make_session(
+    name: str, folder: str, *, marks: Mapping[str, str], env: Mapping[str, str], command: Sequence[str] = ()
+) -> TmuxSession:
+    """Make a detached tmux session in `folder`, marked as ours, with `env` in it. Raises `tmux`; `exists` when the
+    name is taken. One process; the server, when this starts it, stands in the home folder."""
+    settings = [word for key, value in env.items() for word in ("-e", _word(f"{key}={value}"))]
+    argv = [
+        "new-session",
+        "-d",
+        "-P",
+        "-F",
+        "#{session_id}",
+        "-s",
+        name,
+        "-c",
+        _word(escape(folder)),
+        *settings,
+    ]
+    argv += ["--", *map(_word, command)] if command else []
+    for key, value in marks.items():
+        argv += [";", "set-option", "-t", f"={name}:", f"@git_wt_{key}", _word(_escape_newlines(value))]
+    answer = _tmux(*argv, env=clean_environment())
+    if answer.code:
+        code = "exists" if b"duplicate session" in answer.err else "tmux"
+        raise WtError(code, f"cannot make the tmux session '{name}': {_reason(answer)}")
+    session_id = os.fsdecode(answer.out).split("\n")[0]
+    return TmuxSession(session_id, name, folder, marks.get("token"), 0)
+
+
+def kill(session: TmuxSession, clients: Sequence[Client], *, elsewhere: Mapping[str, str]) -> bool:
+    """Kill one tmux session by its id, after moving `clients` (name -> session id in `elsewhere`). Returns whether
+    it is gone. One process, a second one if a client went away meanwhile."""
+    argv: list[str] = []
+    for client in clients:
+        if client.name in elsewhere:
+            argv += ["switch-client", "-c", client.name, "-t", elsewhere[client.name], ";"]
+    answer = _tmux(*argv, "kill-session", "-t", session.id)
+    if answer.code and argv:
+        answer = _tmux("kill-session", "-t", session.id)
+    return answer.code == 0 or _no_server(answer) or b"can't find session" in answer.err
+
+
+def kill_later(session: TmuxSession, clients: Sequence[Client], *, elsewhere: Mapping[str, str]) -> None:
+    """As `kill`, half a second from now and by a process that survives it: for a caller inside that tmux session."""
+    moves = [
+        word
+        for client in clients
+        if client.name in elsewhere
+        for word in ("switch-client", "-c", client.name, "-t", elsewhere[client.name], ";")
+    ]
+    script = 'sleep 0.5; n=$1; id=$2; shift 2; [ "$n" = 0 ] || tmux -u "$@"; exec tmux -u kill-session -t "$id"'
+    detach(["sh", "-c", script, "git-wt", str(len(moves)), session.id, *moves[:-1]])
+
+
+def leave(clients: Sequence[Client], *, elsewhere: Mapping[str, str]) -> None:
+    """Move each client to its session in `elsewhere`, or detach it. One process."""
+    argv: list[str] = []
+    for client in clients:
+        target = elsewhere.get(client.name)
+        argv += ["switch-client", "-c", client.name, "-t", target] if target else ["detach-client", "-t", client.name]
+        argv.append(";")
+    if argv:
+        _tmux(*argv[:-1])
+
+
+def show(session: TmuxSession) -> None:
+    """Attach this terminal to a tmux session: inside tmux by switching the client (one process), else by becoming
+    `tmux attach-session`, which does not return."""
+    if os.environ.get("TMUX"):
+        answer = _tmux("switch-client", "-t", session.id)
+        if answer.code:
+            raise WtError("tmux", f"cannot switch to the tmux session '{session.name}': {_reason(answer)}")
+        return
+    replace(["tmux", "-u", "attach-session", "-t", session.id], env=clean_environment())
+
+
+def current_session_id() -> str | None:
+    """The id of the tmux session that this process runs in, by `$TMUX`. No process."""
+    words = os.environ.get("TMUX", "").rsplit(",", 2)
+    return f"${words[2]}" if len(words) == 3 and words[2].isdigit() else None
+
+
+def clean_environment() -> dict[str, str]:
+    """Our environment without git's variables, git-wt's, and git's own folder on PATH: what a tmux server and its
+    panes may inherit (SPEC 7)."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    inner = os.environ.get("GIT_EXEC_PATH")
+    folders = [
+        folder
+        for folder in env.get("PATH", os.defpath).split(os.pathsep)
+        if folder != inner and not folder.endswith("/git-core")
+    ]
+    env["PATH"] = os.pathsep.join(folders)
+    if not os.path.exists(env.get("TMUX", "").split(",")[0]):
+        env.pop("TMUX", None)  # stale: tmux would start a second server at that path
+    return env
+
+
+def escape(text: str) -> str:
+    """`text` where tmux expands formats: `#` doubled, so that `#(…)` is data."""
+    return text.replace("#", "##")
+
+
+def _word(text: str) -> str:
+    """`text` as one argument: tmux takes a `;` at its end for the end of the command."""
+    return text[:-1] + "\\;" if text.endswith(";") else text
+
+
+def _escape_newlines(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _unescape(text: str) -> str | None:
+    marks = {"n": "\n", "t": "\t", "\\": "\\"}
+    parts = text.split("\\\\")
+    return "\\".join(part.replace("\\n", marks["n"]).replace("\\t", marks["t"]) for part in parts) or None
+
+
+def _server_may_run() -> bool:
+    """Whether a tmux server's socket is there: saves a process for everybody who does not use tmux."""
+    inside = os.environ.get("TMUX", "").split(",")[0]
+    parent = os.environ.get("TMUX_TMPDIR") or "/tmp"
+    default = f"{parent if os.path.isdir(parent) else '/tmp'}/tmux-{os.getuid()}/default"
+    return os.path.exists(inside) if inside else os.path.exists(default)
+
+
+def _tmux(*arguments: str, env: dict[str, str] | None = None) -> Completed:
+    # The server keeps the folder of the command that starts it; a worktree would then never be free again.
+    return run(["tmux", "-u", *arguments], env=env, cwd=os.path.expanduser("~"))
+
+
+def _no_server(answer: Completed) -> bool:
+    return b"no server running" in answer.err or b"error connecting to" in answer.err
+
+
+def _reason(answer: Completed) -> str:
+    return shown(os.fsdecode(answer.err).strip().split("\n")[0]) or f"tmux ended with code {answer.code}"

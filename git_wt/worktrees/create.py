@@ -1,0 +1,318 @@
+"""Make a worktree, whole or not at all: lock, journal, branch, registration, checkout, marker (SAFETY: CREATE).
+
+`undo_creation` takes back what a journal entry says was begun, from what is on disk; a failure here and a later
+command after a crash use the same code. Source: git-worktree(1), FACTS sections (a), (c) and (d).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import NamedTuple
+
+from git_wt import journal
+from git_wt.errors import WtError
+from git_wt.files import add_line, read_text
+from git_wt.git import refs as git_refs
+from git_wt.git.call import READING, act, environment, failure
+from git_wt.git.repository import admin_folders, admin_of
+from git_wt.git.state import rebased_branch
+from git_wt.marker import new_token, save_marker
+from git_wt.model import Marker, Repository, Worktree
+from git_wt.naming import quoted, shown
+from git_wt.proc import table
+from git_wt.proc.run import end_group, run, undisturbed
+from git_wt.trees import remove_tree
+
+NULL = "0" * 40
+
+
+class Plan(NamedTuple):
+    """What is to be made. `branch_oid` is where the branch is now, None when it is to be made; `reset` moves an
+    existing one to `base_commit`."""
+
+    path: str
+    name: str
+    kind: str
+    branch: str
+    branch_oid: str | None
+    ours: bool
+    reset: bool
+    base: str
+    base_commit: str
+
+
+class Created(NamedTuple):
+    """A worktree whose checkout is complete; still locked as being made until `finish`."""
+
+    worktree: Worktree
+    marker: Marker
+    entry: journal.Entry
+    hook_failure: str | None
+
+
+class Raced(Exception):  # noqa: N818 - not an error: the caller resumes what another command has made
+    """Somebody else made the same worktree while we waited for the lock."""
+
+
+def create(repository: Repository, plan: Plan, *, hooks: str | None) -> Created:
+    """Make the worktree of `plan`, up to a complete checkout. `hooks` is the main checkout's hooks folder; its
+    post-checkout runs as for plain git. On any failure or signal nothing is left: no folder, admin entry, branch or
+    process. Raises `Raced`, `exists`, `branch-in-use`, `git`, `busy`. Three to four git processes."""
+    with journal.lock(repository.state_dir):
+        _require_free(repository, plan)
+        _ignore(repository, plan.path)
+        entry = journal.begin(
+            repository.state_dir,
+            "create",
+            path=plan.path,
+            branch=plan.branch,
+            oid=plan.base_commit if plan.branch_oid is None or plan.reset else plan.branch_oid,
+            oldOid=plan.branch_oid,
+            madeBranch=plan.branch_oid is None,
+            reset=plan.reset,
+            reason=f"git-wt: being made, pid {os.getpid()}",
+            phase="planned",
+        )
+        try:
+            admin = _register(repository, plan, entry)
+        except BaseException:
+            with undisturbed():
+                undo_creation(repository.common_dir, repository.git_folder, entry)
+            raise
+    try:
+        head = str(entry.data["oid"])
+        _check_out(plan, entry)
+        marker = Marker(
+            new_token(), plan.kind, plan.name, plan.branch, plan.ours, plan.base, plan.base_commit, time.time()
+        )
+        if plan.branch_oid is not None and not plan.reset:
+            marker = marker._replace(base_commit=plan.branch_oid)
+        save_marker(admin, marker)
+        entry.note(phase="made", group=None)
+    except BaseException:
+        with undisturbed(), journal.lock(repository.state_dir):
+            undo_creation(repository.common_dir, repository.git_folder, entry)
+        raise
+    tree = Worktree(plan.path, admin, head, plan.branch, str(entry.data["reason"]))
+    return Created(tree, marker, entry, _post_checkout(plan.path, hooks, head))
+
+
+def finish(created: Created) -> Worktree:
+    """Unlock what `create` made and close its journal entry. No process."""
+    unlock(created.worktree.admin, str(created.entry.data["reason"]))
+    created.entry.done()
+    return created.worktree._replace(locked=None)
+
+
+def unlock(admin: str, reason: str) -> None:
+    """Take git's lock of a worktree away if its reason is `reason`; somebody else's stays. Not by `git worktree
+    unlock`: that reads every other entry and fails while one is half-made (FACTS 1). No process."""
+    if read_text(admin + "/locked") == reason:
+        os.unlink(admin + "/locked")
+
+
+def undo_creation(common: str, folder: str, entry: journal.Entry) -> None:
+    """Take back a creation that did not come to its end, or finish one whose checkout was complete. To be called with
+    the lock held. Touches only what the entry names and what is still as it left it."""
+    data = entry.data
+    end_recorded_group(entry)
+    reason, path = str(data["reason"]), str(data["path"])
+    admin = _admin_being_made(common, path, reason)
+    if data.get("phase") == "made":
+        if admin:
+            unlock(admin, reason)
+        entry.done()
+        return
+    if admin:
+        pointed = admin_of(path)
+        if pointed == os.path.realpath(admin) or (pointed is None and _is_empty(path)):
+            remove_tree(path)
+        remove_tree(admin)
+    else:
+        _remove_empty_admin(common, path, float(data.get("time", 0)))
+        if _is_empty(path) and data.get("phase") == "adding":
+            os.rmdir(path)
+    _undo_branch(common, folder, entry)
+    entry.done()
+
+
+def end_recorded_group(entry: journal.Entry) -> None:
+    """End the git process group that an entry names, if it is still the one: it goes on writing after its parent's
+    death (FACTS 10). No process on Linux."""
+    group = entry.data.get("group")
+    if not isinstance(group, int) or not journal.same_boot(entry.data):
+        return
+    started = table.start_time(group)
+    if started is not None and started != entry.data.get("groupStart"):
+        return
+    mark = f"{journal.MARK}={entry.id}"
+    if started is not None or any(table.environment_has(pid, mark) for pid in table.group_members(group)):
+        end_group(group)
+
+
+def checked_out(common: str, branch: str, *, but: str | None = None) -> str | None:
+    """The path of a worktree (main included) that has `branch` checked out or will come back to it, other than that
+    of the admin folder `but`; None if there is none. Read from git's files: exact while the lock is held. No process.
+    """
+    wanted = f"ref: refs/heads/{branch}"
+    folders = {common: common.removesuffix("/.git"), **{admin: path for path, admin in admin_folders(common).items()}}
+    for admin, path in folders.items():
+        if admin != but and (read_text(admin + "/HEAD") == wanted or rebased_branch(admin) == branch):
+            return path
+    return None
+
+
+def _require_free(repository: Repository, plan: Plan) -> None:
+    """What may have changed while we waited for the lock."""
+    if plan.path in admin_folders(repository.common_dir):
+        raise Raced
+    if os.path.lexists(plan.path) and not _is_empty(plan.path):
+        raise WtError(
+            "exists",
+            f"cannot make {quoted(plan.name)}: {quoted(plan.path)} exists and is not a worktree of this repository",
+            hint="move it away, or use another name",
+        )
+    user = checked_out(repository.common_dir, plan.branch)
+    if user:
+        raise WtError(
+            "branch-in-use",
+            f"cannot make {quoted(plan.name)}: branch {quoted(plan.branch)} is checked out at {quoted(user)}",
+            hint="use another name, or another --branch",
+        )
+
+
+def _ignore(repository: Repository, path: str) -> None:
+    """Make git ignore the folder of worktrees, in this clone only."""
+    parent, root = os.path.dirname(path), repository.main_root
+    shown_as = parent if parent != root else path
+    if shown_as.startswith(root + "/") and not repository.bare:
+        pattern = "".join("\\" + c if c in "*?[\\" else c for c in shown_as[len(root) :])
+        if "\n" not in pattern:
+            add_line(repository.common_dir + "/info/exclude", pattern.rstrip(" ") + "/")
+
+
+def _register(repository: Repository, plan: Plan, entry: journal.Entry) -> str:
+    """Branch and registration, with the lock held; returns the admin folder. Two git processes."""
+    folder, oid, branch = repository.git_folder, str(entry.data["oid"]), plan.branch
+    if plan.branch_oid is None:
+        git_refs.change_ref(folder, f"refs/heads/{branch}", oid, "", f"git-wt: made from {plan.base}", entry.note_group)
+    elif plan.reset:
+        git_refs.change_ref(
+            folder, f"refs/heads/{branch}", oid, plan.branch_oid, f"git-wt: moved to {plan.base}", entry.note_group
+        )
+    entry.note(phase="adding")
+    reason = str(entry.data["reason"])
+    act(
+        folder,
+        *("worktree", "add", "--quiet", "--lock", "--reason", reason, "--no-checkout", "--", plan.path, branch),
+        doing=f"make {quoted(plan.name)}",
+        on_group=entry.note_group,
+        before_retry=lambda: _clear_failed_try(repository.common_dir, plan.path, reason),
+    )
+    admin = admin_of(plan.path)
+    head = read_text(f"{admin}/HEAD")
+    if admin is None or head not in (f"ref: refs/heads/{branch}", "ref: refs/heads/.invalid"):
+        raise WtError("git", f"cannot make {quoted(plan.name)}: git checked out {quoted(head or 'nothing')} instead")
+    return admin
+
+
+def _check_out(plan: Plan, entry: journal.Entry) -> None:
+    """Write the files, outside the lock: it takes as long as the tree is big. One git process."""
+    argv = [*READING, "-C", plan.path, "reset", "--hard", "--quiet", "--no-recurse-submodules"]
+    answer = run(argv, env=environment(english=False), on_group=entry.note_group)
+    if answer.code:
+        raise failure(answer, f"check out {quoted(plan.branch)}")
+
+
+def _post_checkout(path: str, hooks: str | None, oid: str) -> str | None:
+    """Run the main checkout's post-checkout hook as `git worktree add` does; returns why it failed. One process or
+    none. `git hook run` gives it the null commit by which scripts know a new worktree."""
+    if hooks is None or not os.access(f"{hooks}/post-checkout", os.X_OK):
+        return None
+    null = NULL if len(oid) == 40 else "0" * 64
+    argv = ["git", "-c", f"core.hooksPath={hooks}", "-C", path, "hook", "run", "post-checkout", "--", null, oid, "1"]
+    env = environment(english=False)
+    for name in ("GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS"):
+        env.pop(name, None)
+    answer = run(argv, env=env)
+    if answer.code == 0:
+        return None
+    said = shown(os.fsdecode(answer.err).strip().rpartition("\n")[2])
+    return f"the post-checkout hook ended with code {answer.code}" + (f": {said}" if said else "")
+
+
+def _clear_failed_try(common: str, path: str, reason: str) -> None:
+    admin = _admin_being_made(common, path, reason)
+    if admin:
+        remove_tree(admin)
+        if _is_empty(path) or os.listdir(path) == [".git"]:
+            remove_tree(path)
+
+
+def _admin_being_made(common: str, path: str, reason: str) -> str | None:
+    """The admin folder whose lock has our reason and that names our path, or no path yet."""
+    try:
+        names = os.listdir(common + "/worktrees")
+    except OSError:
+        return None
+    for name in names:
+        admin = f"{common}/worktrees/{name}"
+        if read_text(admin + "/locked") != reason:
+            continue
+        link = read_text(admin + "/gitdir")
+        if not link or os.path.realpath(os.path.join(admin, link)) == os.path.realpath(path) + "/.git":
+            return admin
+    return None
+
+
+def _remove_empty_admin(common: str, path: str, since: float) -> None:
+    """git killed right after making its admin folder leaves it empty. It is ours if it bears our folder's name and was
+    made since we began; a moment's wait keeps clear of somebody else's git that is just making its own."""
+    stem = os.path.basename(path)
+    try:
+        names = [name for name in os.listdir(common + "/worktrees") if name.startswith(stem)]
+    except OSError:
+        return
+    for name in names:
+        admin = f"{common}/worktrees/{name}"
+        if name[len(stem) :].strip("0123456789") or not _is_empty(admin):
+            continue
+        age = time.time() - os.stat(admin).st_mtime
+        if os.stat(admin).st_mtime >= since - 1:
+            time.sleep(max(0.0, 1.0 - age))
+            if _is_empty(admin):
+                os.rmdir(admin)
+
+
+def _undo_branch(common: str, folder: str, entry: journal.Entry) -> None:
+    """Delete the branch that was made, or move back the one that was moved, if it is still where we put it."""
+    data = entry.data
+    branch, oid = str(data["branch"]), str(data["oid"])
+    ref = f"refs/heads/{branch}"
+    _remove_stale_lock(f"{common}/{ref}.lock", float(data.get("time", 0)))
+    if not (data.get("madeBranch") or data.get("reset")) or checked_out(common, branch):
+        return
+    found = git_refs.find_refs(folder, ref).get(ref)
+    if found is None or found.oid != oid:
+        return
+    if data.get("reset"):
+        git_refs.change_ref(folder, ref, str(data["oldOid"]), oid, "git-wt: moved back")
+    elif (git_refs.first_reflog_message(folder, ref) or "").startswith("git-wt:"):
+        git_refs.delete_ref(folder, ref, oid)
+
+
+def _remove_stale_lock(path: str, since: float) -> None:
+    """Take away the lock file of our own ref that a killed git left. Its process group has been ended."""
+    try:
+        if os.stat(path).st_mtime >= since - 1:
+            os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def _is_empty(path: str) -> bool:
+    try:
+        return os.path.isdir(path) and not os.path.islink(path) and not os.listdir(path)
+    except OSError:
+        return False
