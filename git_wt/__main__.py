@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from git_wt import __version__
+
 
 def main() -> int:
     """Run the command line. Returns the exit code."""
@@ -15,6 +17,9 @@ def main() -> int:
             os.fstat(fd)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
+    if sys.argv[1:] == ["--version"]:
+        os.write(1, f"git-wt {__version__}\n".encode())
+        return 0
     from git_wt.cli import run
 
     return run(sys.argv[1:])

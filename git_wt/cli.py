@@ -9,7 +9,6 @@ import os
 import signal
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from types import FrameType, ModuleType
-from typing import NoReturn
 
 from git_wt import __version__, errors, render, sessions, terminal
 from git_wt.commands import VERBS
@@ -17,6 +16,11 @@ from git_wt.errors import Interrupted, WtError
 from git_wt.git.call import scrub
 from git_wt.model import Caller, Result
 from git_wt.naming import quoted
+from git_wt.value import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 REPORT = "please report it with the lines above"
 
@@ -37,15 +41,15 @@ def run(argv: list[str]) -> int:
     _handle_signals()
     as_json, tool = "--json" in argv, ""
     try:
-        options, verb, rest = _split(argv)
+        before, verb, rest = _split(argv)
         tool = verb or ""
-        if options.version:
+        if before.version:
             return _print(f"git-wt {__version__}\n")
         if verb is None:
             return _print(_overview())
-        args = parser_for(verb).parse_args(rest)
-        as_json = bool(options.json or args.json)
-        caller = _caller(options, args, env, prefix)
+        args = parser_for(verb).parse_args([*before.common, *(["-h"] if before.help else []), *rest])
+        as_json = args.json
+        caller = _caller(args, env, prefix)
         result = _module(verb).run(args, caller)
         return _show(result, verb, caller, _other_repository(git_dir, caller))
     except WtError as error:
@@ -81,24 +85,30 @@ def _common(parser: ArgumentParser) -> None:
     parser.add_argument("--session", metavar="ID", help="be the session ID")
 
 
-def _split(argv: list[str]) -> tuple[Namespace, str | None, list[str]]:
+class _Before(NamedTuple):
+    """Our own options in front of the verb."""
+
+    help: bool
+    version: bool
+    common: list[str]
+
+
+def _split(argv: list[str]) -> tuple[_Before, str | None, list[str]]:
     """Our own options before the verb, the verb, and what follows it."""
-    parser = _Parser(prog="git wt", add_help=False, allow_abbrev=False)
-    parser.add_argument("-h", "--help", action="store_true")
-    parser.add_argument("--version", action="store_true")
-    _common(parser)
-    before: list[str] = []
+    common: list[str] = []
+    asked = {"-h": False, "--help": False, "--version": False}
     rest = list(argv)
     while rest and rest[0].startswith("-"):
         word = rest.pop(0)
-        before.append(word)
-        if word in ("-C", "--session") and rest:
-            before.append(rest.pop(0))
-    options = parser.parse_args(before)
-    verb = rest.pop(0) if rest else None
-    if options.help and verb:
-        rest.insert(0, "-h")
-    return options, verb, rest
+        if word in asked:
+            asked[word] = True
+        elif word in ("-C", "--session") and rest:
+            common += [word, rest.pop(0)]
+        elif word in ("--json", "-q", "--quiet") or word.startswith("--session="):
+            common.append(word)
+        else:
+            raise WtError("usage", f"cannot understand the option {quoted(word)} before a command", hint="git wt -h")
+    return _Before(asked["-h"] or asked["--help"], asked["--version"], common), rest.pop(0) if rest else None, rest
 
 
 def _module(verb: str) -> ModuleType:
@@ -113,9 +123,9 @@ def _module(verb: str) -> ModuleType:
     return importlib.import_module(f"git_wt.commands.{verb}")
 
 
-def _caller(options: Namespace, args: Namespace, env: dict[str, str], prefix: str | None) -> Caller:
+def _caller(args: Namespace, env: dict[str, str], prefix: str | None) -> Caller:
     folder = _logical_folder(env)
-    for change in (prefix, options.folder, args.folder):
+    for change in (prefix, args.folder):
         if change:
             try:
                 os.chdir(change)
@@ -131,9 +141,9 @@ def _caller(options: Namespace, args: Namespace, env: dict[str, str], prefix: st
         cwd=cwd,
         folder=folder or cwd,
         env=env,
-        identity=sessions.identify(args.session or options.session, env),
-        json=options.json or args.json,
-        quiet=options.quiet or args.quiet,
+        identity=sessions.identify(args.session, env),
+        json=args.json,
+        quiet=args.quiet,
         cd_file=env.get("GIT_WT_CD_FILE"),
     )
 

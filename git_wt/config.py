@@ -11,11 +11,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
 
 from git_wt.errors import WtError
 from git_wt.model import Json
 from git_wt.naming import quoted
+from git_wt.value import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    _Kind = tuple[str, Callable[[Any], bool]]
 
 DEFAULTS: Json = {
     "directory": ".claude/worktrees/{slug}",
@@ -85,7 +91,7 @@ DEFAULTS: Json = {
     "tmux.auto": False,
     "tmux.windows": [],
 }
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]?)i?B?\Z", re.IGNORECASE)
+_SIZE = r"(?i)([0-9]+(?:\.[0-9]+)?) ?([KMGT]?)i?B?\Z"
 
 
 class Problem(NamedTuple):
@@ -119,7 +125,7 @@ class Config(NamedTuple):
 
     def size(self, key: str) -> int:
         """A setting like `20GB` in bytes (powers of 1024)."""
-        match = _SIZE.match(str(self.values[key]))
+        match = re.match(_SIZE, str(self.values[key]))
         number, unit = (match.group(1), match.group(2).upper()) if match else ("0", "")
         return int(float(number) * 1024 ** " KMGT".index(unit or " "))
 
@@ -248,12 +254,11 @@ def _take(found: Json, key: str, value: object, place: str, problems: list[Probl
         problems.append(Problem(place, f"'{key}' must be {expected}"))
 
 
-_Kind = tuple[str, Callable[[Any], bool]]
 _STRING: _Kind = ("a string", lambda value: isinstance(value, str) and bool(value))
 _KINDS: dict[str, _Kind] = {
     "baseRef": ('"fresh" or "head"', lambda value: value in ("fresh", "head")),
     "gitHooks": ('"share" or "off"', lambda value: value in ("share", "off")),
-    "trash.size": ('a size like "20GB"', lambda value: isinstance(value, str) and bool(_SIZE.match(value))),
+    "trash.size": ('a size like "20GB"', lambda value: isinstance(value, str) and bool(re.match(_SIZE, value))),
     **dict.fromkeys(
         ("setup", "teardown", "tmux.windows"),
         (

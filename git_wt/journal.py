@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -64,7 +63,7 @@ def _wait_for(fd: int, state_dir: str, seconds: float) -> None:
     while not _try(fd):
         if time.monotonic() > until:
             raise _busy(fd, state_dir)
-        time.sleep(random.uniform(0.002, 0.02))
+        time.sleep(0.002 + os.urandom(1)[0] / 16000)
 
 
 def _busy(fd: int, state_dir: str) -> WtError:

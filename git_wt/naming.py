@@ -11,11 +11,11 @@ import re
 from git_wt.errors import WtError
 
 LONGEST = 64
-_SEGMENT = re.compile(r"[A-Za-z0-9._-]+\Z")
-_PULL_SHORT = re.compile(r"(?:#|pr:)([0-9]{1,12})\Z")
-_PULL_URL = re.compile(r"https?://[^/]+/.+?/(?:pull|-/merge_requests|merge_requests|pulls)/([0-9]{1,12})(?:[/?#].*)?\Z")
+_SEGMENT = r"[A-Za-z0-9._-]+\Z"
+_PULL_SHORT = r"(?:#|pr:)([0-9]{1,12})\Z"
+_PULL_URL = r"https?://[^/]+/.+?/(?:pull|-/merge_requests|merge_requests|pulls)/([0-9]{1,12})(?:[/?#].*)?\Z"
 # Controls, and the characters that reorder or hide text on a terminal (bidi marks, zero width, line separators).
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+_UNSAFE = "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 
 _ADJECTIVES = [
     "amber",
@@ -178,7 +178,7 @@ def _why_bad_segment(segment: str) -> str | None:
         return "it starts or ends with '/' or has '//' in it"
     if segment in (".", ".."):
         return f"'{segment}' may not stand between slashes"
-    if not _SEGMENT.match(segment):
+    if not re.match(_SEGMENT, segment):
         return "only letters, digits, '.', '_', '-' and '/' are allowed"
     if segment.startswith(".") or segment.endswith("."):
         return "a part starts or ends with '.'"
@@ -217,8 +217,16 @@ def random_name() -> str:
 
 def parse_pull_request(text: str) -> int | None:
     """The number in `#123`, `pr:123` or a pull request's web address, or None."""
-    match = _PULL_SHORT.match(text) or _PULL_URL.match(text)
+    match = re.match(_PULL_SHORT, text) or re.match(_PULL_URL, text)
     return int(match.group(1)) if match else None
+
+
+def short_ref(ref: str) -> str:
+    """A ref as people write it: `origin/main` for `refs/remotes/origin/main`."""
+    for prefix in ("refs/heads/", "refs/remotes/", "refs/tags/", "refs/git-wt/"):
+        if ref.startswith(prefix):
+            return ref[len(prefix) :]
+    return ref
 
 
 def fill(template: str, *, key: str, **values: str) -> str:
@@ -254,7 +262,7 @@ def tmux_name(repository: str, branch: str, identity: str, taken: frozenset[str]
 
 def shown(text: str) -> str:
     """`text` for a terminal: control, bidi and undecodable characters become visible escapes."""
-    return _UNSAFE.sub(_escape, text)
+    return text if text.isascii() and text.isprintable() else re.sub(_UNSAFE, _escape, text)
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -273,7 +281,7 @@ def pasteable(text: str) -> str:
     """`text` as one word of a shell command in a hint: quoted only where a shell needs it."""
     if re.match(r"[A-Za-z0-9_./+:@%=,-]+\Z", text) and not text.startswith("="):
         return text
-    if _UNSAFE.search(text):
+    if re.search(_UNSAFE, text):
         return "$'" + re.sub(r"(['\\])", r"\\\1", text).translate({10: "\\n", 9: "\\t", 13: "\\r"}) + "'"
     return "'" + text.replace("'", "'\\''") + "'"
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from git_wt.errors import WtError
 from git_wt.model import TmuxSession
 from git_wt.naming import shown
 from git_wt.proc.run import Completed, detach, replace, run
+from git_wt.value import NamedTuple
 
 _FIELDS = ("#{session_id}", "#{session_name}", "#{@git_wt_root}", "#{@git_wt_token}", "#{session_attached}")
 _CLIENT = ("#{client_name}", "#{client_session}", "#{client_last_session}", "#{session_id}")

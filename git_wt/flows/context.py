@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
-from git_wt import config, sessions, tmux
+from git_wt import config, journal, sessions
 from git_wt.git.repository import default_branch_folder, open_repository
 from git_wt.marker import load_marker
 from git_wt.model import Caller, Repository, Session, Workspace
 from git_wt.naming import quoted
+from git_wt.value import NamedTuple
 from git_wt.worktrees import survey
-from git_wt.worktrees.recover import recover
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from git_wt import tmux
 
 
 class Context(NamedTuple):
@@ -26,8 +30,11 @@ def open_here(caller: Caller, *, folder: str | None = None) -> Context:
     """The repository of the caller's folder, after mending what killed commands left. One git process; a second one
     after mending."""
     repository = open_repository(folder or caller.cwd)
-    mended = recover(repository)
-    if mended:
+    mended: tuple[str, ...] = ()
+    if journal.abandoned(repository.state_dir):
+        from git_wt.worktrees.recover import recover
+
+        mended = recover(repository)
         repository = open_repository(folder or caller.cwd)
     settings = config.load(default_branch_folder(repository), caller.env)
     return Context(repository, settings, mended)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from git_wt import sessions, tmux
 from git_wt.errors import WtError
@@ -16,7 +15,18 @@ from git_wt.git import refs as git_refs
 from git_wt.git.repository import why_not_registered
 from git_wt.marker import save_marker
 from git_wt.model import Caller, Identity, Json, Repository, Result, Session, TmuxSession, Workspace
-from git_wt.naming import parse_pull_request, pasteable, quoted, random_name, require_name, shown, slug, tmux_name
+from git_wt.naming import (
+    parse_pull_request,
+    pasteable,
+    quoted,
+    random_name,
+    require_name,
+    short_ref,
+    shown,
+    slug,
+    tmux_name,
+)
+from git_wt.value import NamedTuple
 from git_wt.worktrees import create, survey
 
 _BEING_MADE = "git-wt: being made, pid "
@@ -176,12 +186,12 @@ def _require_resumable(space: Workspace, request: Request, caller: Caller) -> No
         asked = git_refs.resolve(caller.cwd, request.base)
         if asked != space.marker.base_commit and request.base not in (
             space.marker.base,
-            planning.short(space.marker.base),
+            short_ref(space.marker.base),
         ):
             raise WtError(
                 "exists",
                 f"cannot enter {quoted(space.name)} from {quoted(request.base)}: it is there, made from "
-                f"{quoted(planning.short(space.marker.base))}",
+                f"{quoted(short_ref(space.marker.base))}",
                 hint=f"git wt enter {pasteable(space.name)}   (or use another name)",
             )
 
@@ -264,7 +274,7 @@ def _result(
     verb = "resumed" if resumed else "made"
     data["message"] = f"{verb} worktree {quoted(space.name)} {where}"
     if space.marker:
-        data["base"] = planning.short(space.marker.base)
+        data["base"] = short_ref(space.marker.base)
         data["baseCommit"] = space.marker.base_commit
         if not resumed:
             data["message"] += f" from {quoted(data['base'])} ({space.marker.base_commit[:12]})"

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from git_wt import tmux
 from git_wt.errors import WtError
-from git_wt.flows import remove as removal
-from git_wt.flows.context import Context, active_session, all_workspaces, open_here, warned
-from git_wt.flows.plan import short
+from git_wt.flows.context import Context, all_workspaces, open_here, warned
 from git_wt.git import refs as git_refs
 from git_wt.git import state as git_state
 from git_wt.git.call import environment
 from git_wt.git.state import Status
 from git_wt.model import Blocker, Caller, Json, Result, Session, Workspace
-from git_wt.naming import plural
+from git_wt.naming import plural, short_ref
 from git_wt.proc import table
 from git_wt.proc.run import Completed, run_all
-from git_wt.worktrees.verdict import Leave
+from git_wt.value import NamedTuple
 
 
 class Distance(NamedTuple):
@@ -35,7 +32,7 @@ def listing(caller: Caller, *, status: bool, whole: bool) -> Result:
     context = open_here(caller)
     tmux_survey = tmux.survey()
     spaces = _sorted(all_workspaces(context, caller, tmux_survey))
-    session, over = active_session(caller)
+    session = next((inside for space in spaces for inside in space.sessions if _is(inside, caller)), None)
     rows = [_row(space, context, session) for space in spaces]
     if status:
         _add_states(context, spaces, rows)
@@ -43,7 +40,11 @@ def listing(caller: Caller, *, status: bool, whole: bool) -> Result:
         for space, row in zip(spaces, rows, strict=True):
             if not space.worktree.is_main and not row["missing"]:
                 _add_verdict(context, space, row, tmux_survey, session)
-    return Result("list", {"worktrees": rows}, (*over, *warned(context)))
+    return Result("list", {"worktrees": rows}, warned(context))
+
+
+def _is(session: Session, caller: Caller) -> bool:
+    return caller.identity is not None and session.id == caller.identity.id
 
 
 def _sorted(spaces: Sequence[Workspace]) -> list[Workspace]:
@@ -59,7 +60,7 @@ def _row(space: Workspace, context: Context, session: Session | None) -> Json:
         row["branch"] = tree.branch
     row["current"] = session.admin == tree.admin if session else tree == here
     if marker:
-        row.update(createdAt=round(marker.created_at), base=short(marker.base), baseCommit=marker.base_commit)
+        row.update(createdAt=round(marker.created_at), base=short_ref(marker.base), baseCommit=marker.base_commit)
     if space.sessions:
         row["session"] = space.sessions[0].id
     if space.tmux:
@@ -172,6 +173,9 @@ def _add_verdict(
     context: Context, space: Workspace, row: Json, tmux_survey: tmux.Survey, session: Session | None
 ) -> None:
     """The whole verdict of SPEC 5 for one worktree."""
+    from git_wt.flows import remove as removal
+    from git_wt.worktrees.verdict import Leave
+
     row["verdict"] = "whole"
     try:
         looked = removal.look_at(context, space, Leave(), tmux_survey, own_session=session.id if session else None)

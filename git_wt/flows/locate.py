@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from git_wt import sessions
 from git_wt.errors import WtError
 from git_wt.flows.context import active_session, open_here, warned
 from git_wt.model import Caller
 from git_wt.naming import quoted
+from git_wt.value import NamedTuple
 from git_wt.worktrees import survey
 
 PREVIOUS = "-"
@@ -30,8 +30,8 @@ def locate(name: str | None, caller: Caller) -> Located:
         if previous is None or not os.path.isdir(previous):
             raise WtError("not-found", "cannot go back: no worktree was left in this session", hint="git wt list")
         return Located(previous)
-    session, over = active_session(caller)
-    if name is None and session:
+    session, over = active_session(caller) if name is None else (None, ())
+    if session:
         return Located(session.path, over)
     context = open_here(caller)
     if name is None:
@@ -42,4 +42,4 @@ def locate(name: str | None, caller: Caller) -> Located:
         raise WtError(
             "not-found", f"cannot go to {quoted(name)}: {quoted(space.worktree.path)} is missing", hint="git wt list"
         )
-    return Located(space.worktree.path, (*over, *warned(context)))
+    return Located(space.worktree.path, warned(context))

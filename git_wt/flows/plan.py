@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from git_wt import journal
 from git_wt.errors import WtError
@@ -15,7 +14,8 @@ from git_wt.git import network
 from git_wt.git import refs as git_refs
 from git_wt.git.refs import Ref
 from git_wt.model import Repository
-from git_wt.naming import fill, pasteable, plural, quoted, slug
+from git_wt.naming import fill, pasteable, plural, quoted, short_ref, slug
+from git_wt.value import NamedTuple
 from git_wt.worktrees.create import Plan, checked_out
 from git_wt.worktrees.facts import ORIGIN_HEAD
 
@@ -44,11 +44,6 @@ class Base(NamedTuple):
     commit: str
     notes: tuple[str, ...] = ()
 
-    @property
-    def shown(self) -> str:
-        """As people write it: `origin/main`."""
-        return short(self.ref)
-
 
 class Made(NamedTuple):
     """A plan, the hooks folder of the main checkout, and sentences to say."""
@@ -56,14 +51,6 @@ class Made(NamedTuple):
     plan: Plan
     hooks: str | None
     notes: tuple[str, ...]
-
-
-def short(ref: str) -> str:
-    """A ref as people write it."""
-    for prefix in ("refs/heads/", "refs/remotes/", "refs/tags/", "refs/git-wt/"):
-        if ref.startswith(prefix):
-            return ref[len(prefix) :]
-    return ref
 
 
 def folder_for(repository: Repository, template: str, name: str, branch: str) -> str:
@@ -197,7 +184,7 @@ def _base(context: Context, wish: Wish, cwd: str, refs: Mapping[str, Ref], git_s
     if left_out:
         who = quoted(here.branch or "HEAD")
         notes += (
-            f"{plural(left_out, 'commit')} of {who} that {quoted(short(ref))} lacks left out (--base HEAD takes them)",
+            f"{plural(left_out, 'commit')} of {who} that {quoted(short_ref(ref))} lacks left out (--base HEAD takes them)",
         )
     return Base(ref, commit, notes)
 
@@ -275,7 +262,7 @@ def _refuse_other_case(repository: Repository, branch: str, path: str) -> None:
         if name != ref and name.casefold() == ref.casefold():
             raise WtError(
                 "exists",
-                f"cannot make branch {quoted(branch)}: {quoted(short(name))} differs only in case, and files here do not",
+                f"cannot make branch {quoted(branch)}: {quoted(short_ref(name))} differs only in case",
                 hint="use another name",
             )
     folder, name = os.path.split(path)

@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from git_wt import tmux
 from git_wt.errors import WtError
@@ -17,6 +16,7 @@ from git_wt.model import Blocker, Caller, Json, Repository, Result, Session, Ver
 from git_wt.naming import pasteable, plural, quoted
 from git_wt.proc import table
 from git_wt.proc.run import detach
+from git_wt.value import NamedTuple
 from git_wt.worktrees import survey, trash, verdict
 from git_wt.worktrees.facts import Facts, look
 from git_wt.worktrees.verdict import Leave

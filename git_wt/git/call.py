@@ -6,7 +6,6 @@ Sources: git(1), FACTS on leaked variables and on concurrent `git worktree add`.
 from __future__ import annotations
 
 import os
-import random
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -67,11 +66,10 @@ WRITING = [
 ]
 
 # What git says when another git process is in the middle of something (FACTS, section (a)); gone a moment later.
-_AGAIN = re.compile(
+_AGAIN = (
     rb"could not lock config file|failed to read .*/commondir|cannot lock ref .*(File exists|Unable to create)"
     rb"|bad object worktrees/.*/HEAD|did not send all necessary objects|index\.lock|packed-refs\.lock"
-    rb"|unable to (create|write) .*worktrees/",
-    re.IGNORECASE | re.DOTALL,
+    rb"|unable to (create|write) .*worktrees/"
 )
 _BUDGET = 10.0
 
@@ -145,10 +143,10 @@ def act(
         answer = run(argv, env=env, stdin=stdin, on_group=on_group)
         if not answer.code:
             return answer.out
-        if not _AGAIN.search(answer.err) or time.monotonic() > until:
+        if not re.search(_AGAIN, answer.err, re.IGNORECASE | re.DOTALL) or time.monotonic() > until:
             raise failure(answer, doing)
         before_retry()
-        time.sleep(random.uniform(0.01, 0.2))
+        time.sleep(0.01 + os.urandom(1)[0] / 1000)
 
 
 def split_z(data: bytes) -> list[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from git_wt.git.call import act, ask, lines, reading, require, split_z
 from git_wt.proc.run import Completed
+from git_wt.value import NamedTuple
 
 
 class Ref(NamedTuple):

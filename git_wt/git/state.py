@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from git_wt.git.call import ask, lines, reading, require, split_z
 from git_wt.model import Changes
 from git_wt.proc.run import Completed
+from git_wt.value import NamedTuple
 
 
 class Change(NamedTuple):

@@ -12,9 +12,13 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import NamedTuple, NoReturn
 
 from git_wt.errors import WtError
+from git_wt.value import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _CHUNK = 1 << 16
 _SMALL = 4096  # fits every pipe's buffer, so it can be written before anything is read

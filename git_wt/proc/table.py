@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NamedTuple
 
 from git_wt.proc.run import run
+from git_wt.value import NamedTuple
 
 _LINUX = sys.platform.startswith("linux")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from typing import NamedTuple
 
 from git_wt import journal
 from git_wt.errors import WtError
@@ -23,6 +22,7 @@ from git_wt.naming import quoted, shown
 from git_wt.proc import table
 from git_wt.proc.run import end_group, run, undisturbed
 from git_wt.trees import remove_tree
+from git_wt.value import NamedTuple
 
 NULL = "0" * 40
 

@@ -10,8 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import translate
-from hashlib import sha256
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from git_wt.errors import WtError
 from git_wt.files import read_text
@@ -23,10 +22,12 @@ from git_wt.git.state import Indexed, Status
 from git_wt.model import Marker, Repository, Workspace
 from git_wt.proc import table
 from git_wt.proc.run import finish as finish_process
-from git_wt.proc.run import run_all, start
+from git_wt.proc.run import run, run_all, start
 from git_wt.trees import mounts_below
+from git_wt.value import NamedTuple
 
 ORIGIN_HEAD = "refs/remotes/origin/HEAD"
+_LONGEST_REFLOG = 5000  # commits that fit on a command line
 T = TypeVar("T")
 
 
@@ -159,7 +160,7 @@ def _hidden(path: str, index: Sequence[Indexed]) -> list[str]:
 
 
 def _object_name(blob: bytes, like: str) -> str:
-    from hashlib import sha1
+    from hashlib import sha1, sha256
 
     return (sha1(blob, usedforsecurity=False) if len(like) == 40 else sha256(blob)).hexdigest()
 
@@ -186,17 +187,18 @@ def _commits(
     everything = ("--branches", "--remotes", "--tags")
     others = [f"--exclude={status.branch}", *everything] if status.branch else list(everything)
     without = bases if marker else others
-    seen = list(dict.fromkeys([oid for oid, _ in reflog]))
     questions = [
         reading(path, "rev-list", "--parents", *known, *(made_here if marker else ()), "--not", *without, "--"),
         git_refs.commits_question(path, known, [*without, "--remotes"]),
-        git_refs.commits_question(path, seen[:5000], [*known, *everything]),
     ]
-    answers = list(run_all(questions if seen else questions[:2], env=environment()))
     doing = "tell which commits are only here"
-    found = git_refs.parse_commits(answers[0], doing)
-    unpushed = git_refs.parse_commits(answers[1], doing)
-    reflog_only = git_refs.parse_commits(answers[2], doing) if seen else {}
+    found, unpushed = (git_refs.parse_commits(answer, doing) for answer in run_all(questions, env=environment()))
+    kept = frozenset().union(*(git_refs.reached(tip, found) for tip in known)) | {start_oid}
+    seen = list(dict.fromkeys(oid for oid, _ in reflog if oid not in kept))[:_LONGEST_REFLOG]
+    reflog_only = {}
+    if seen:
+        answer = run(git_refs.commits_question(path, seen, [*known, *everything]), env=environment())
+        reflog_only = git_refs.parse_commits(answer, doing)
     counted = {oid: parents for oid, parents in found.items() if oid not in reflog_only}
     merged = _merged(path, status.oid, marker, refs, counted)
     if merged == "squash":
@@ -342,6 +344,8 @@ def _as_copied(root: str, path: str, copied: Mapping[str, str]) -> bool:
     """Whether a file is byte for byte what set-up put there."""
     if path not in copied:
         return False
+    from hashlib import sha256
+
     try:
         with open(f"{root}/{path}", "rb") as file:
             return sha256(file.read()).hexdigest() == copied[path]

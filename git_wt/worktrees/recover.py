@@ -1,7 +1,5 @@
-"""Mend what a command left that was killed: roll its journal entry forward or back. Any command calls this first.
-
-Costs the listing of one folder when there is nothing to mend.
-"""
+"""Mend what a killed command left: roll its journal entry forward or back. Every command calls this first, when the
+journal has such an entry."""
 
 from __future__ import annotations
 
@@ -19,10 +17,7 @@ _MEND = {
 
 
 def recover(repository: Repository) -> tuple[str, ...]:
-    """Roll every abandoned journal entry forward or back. Returns a sentence for each. Takes the lock only when there
-    is something to do; raises `busy`, `git`."""
-    if not journal.abandoned(repository.state_dir):
-        return ()
+    """Roll every abandoned journal entry forward or back. Returns a sentence for each. Raises `busy`, `git`."""
     notes = []
     with journal.lock(repository.state_dir):
         for entry in journal.abandoned(repository.state_dir):

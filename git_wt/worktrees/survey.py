@@ -9,7 +9,11 @@ from git_wt.errors import WtError
 from git_wt.marker import load_marker
 from git_wt.model import Repository, Session, TmuxSession, Workspace, Worktree
 from git_wt.naming import pasteable, quoted, slug
-from git_wt.tmux import Survey
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from git_wt.tmux import Survey
 
 MAIN = "^"
 

@@ -11,7 +11,6 @@ import contextlib
 import os
 import time
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from git_wt import journal
 from git_wt.errors import WtError
@@ -24,6 +23,7 @@ from git_wt.naming import quoted
 from git_wt.proc import table
 from git_wt.proc.run import run, undisturbed
 from git_wt.trees import disk_usage, remove_tree
+from git_wt.value import NamedTuple
 from git_wt.worktrees.create import checked_out, end_recorded_group
 from git_wt.worktrees.facts import Facts
 

@@ -6,10 +6,10 @@ Facts in, blockers out. Starts no process, reads no file.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from git_wt.model import Blocker, Verdict
 from git_wt.naming import plural, shown
+from git_wt.value import NamedTuple
 from git_wt.worktrees.facts import Facts
 
 _EXAMPLES = 10
