@@ -39,6 +39,7 @@ def run(argv: list[str]) -> int:
     for name in ("GIT_WT_CD_FILE", "GIT_WT_SHELL"):
         os.environ.pop(name, None)
     _handle_signals()
+    argv, command = _cut(argv)
     as_json, tool = "--json" in argv, ""
     try:
         before, verb, rest = _split(argv)
@@ -48,10 +49,13 @@ def run(argv: list[str]) -> int:
         if verb is None:
             return _print(_overview())
         args = parser_for(verb).parse_args([*before.common, *(["-h"] if before.help else []), *rest])
+        if "command" in args:
+            args.command = command[1:]
+        elif command:
+            args = parser_for(verb).parse_args([*before.common, *rest, *command])
         as_json = args.json
-        caller = _caller(args, env, prefix)
-        result = _module(verb).run(args, caller)
-        return _show(result, verb, caller, _other_repository(git_dir, caller))
+        caller = _caller(args, env, prefix, git_dir)
+        return _show(_module(verb).run(args, caller), verb, caller)
     except WtError as error:
         return _fail(error, as_json, tool, env)
     except BrokenPipeError:
@@ -83,6 +87,12 @@ def _common(parser: ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing on stderr but errors")
     parser.add_argument("-C", dest="folder", metavar="DIR", help="work from DIR")
     parser.add_argument("--session", metavar="ID", help="be the session ID")
+
+
+def _cut(argv: list[str]) -> tuple[list[str], list[str]]:
+    """The command line up to a `--`, and from there on: what follows is another program's and kept as it is."""
+    at = argv.index("--") if "--" in argv else len(argv)
+    return argv[:at], argv[at:]
 
 
 class _Before(NamedTuple):
@@ -123,7 +133,7 @@ def _module(verb: str) -> ModuleType:
     return importlib.import_module(f"git_wt.commands.{verb}")
 
 
-def _caller(args: Namespace, env: dict[str, str], prefix: str | None) -> Caller:
+def _caller(args: Namespace, env: dict[str, str], prefix: str | None, git_dir: str | None) -> Caller:
     folder = _logical_folder(env)
     for change in (prefix, args.folder):
         if change:
@@ -145,6 +155,7 @@ def _caller(args: Namespace, env: dict[str, str], prefix: str | None) -> Caller:
         json=args.json,
         quiet=args.quiet,
         cd_file=env.get("GIT_WT_CD_FILE"),
+        git_dir=git_dir,
     )
 
 
@@ -161,19 +172,11 @@ def _logical_folder(env: dict[str, str]) -> str | None:
     return cwd
 
 
-def _other_repository(git_dir: str | None, caller: Caller) -> tuple[str, ...]:
-    """A sentence when GIT_DIR named another repository than the folder does (it was ignored)."""
-    if git_dir is None or os.path.realpath(git_dir).startswith(os.path.realpath(caller.cwd)):
-        return ()
-    return (f"warning: GIT_DIR={git_dir} is ignored; the repository is the one of the working folder",)
-
-
-def _show(result: Result, verb: str, caller: Caller, notes: tuple[str, ...]) -> int:
+def _show(result: Result, verb: str, caller: Caller) -> int:
     if caller.cd_file and result.goto:
         with open(caller.cd_file, "wb") as file:
             file.write(os.fsencode(result.goto))
     moved, person = caller.moved_by_wrapper, terminal.output_is_terminal()
-    result = result._replace(notes=(*notes, *result.notes))
     told = moved or (verb in ("enter", "switch", "cd") and not person)
     if not caller.quiet:
         _write(2, render.sentences(result, moved=told and not caller.json))

@@ -107,7 +107,8 @@ class Identity(NamedTuple):
 
 class Caller(NamedTuple):
     """Who calls from where, and how to answer. `cwd` is the working folder (or `-C`), `folder` where the calling shell
-    stands in its own words; `cd_file` is where the shell integration reads the folder to go to."""
+    stands in its own words; `cd_file` is where the shell integration reads the folder to go to; `git_dir` is the GIT_DIR
+    that was set and is ignored."""
 
     cwd: str
     folder: str
@@ -116,6 +117,7 @@ class Caller(NamedTuple):
     json: bool = False
     quiet: bool = False
     cd_file: str | None = None
+    git_dir: str | None = None
 
     @property
     def moved_by_wrapper(self) -> bool:

@@ -5,6 +5,7 @@ Starts no process (but `mount` where there is no /proc).
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import sys
@@ -108,3 +109,9 @@ def disk_usage(folder: str) -> int:
         except OSError:
             continue
     return total
+
+
+def remove_if_empty(folder: str) -> None:
+    """Delete a folder if nothing is in it. No process."""
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)

@@ -34,9 +34,9 @@ def arguments(parser: ArgumentParser) -> None:
         help="with a tmux session, attached at once unless --tmux=detached",
     )
     parser.add_argument("--no-tmux", dest="tmux", action="store_const", const="no", help="without a tmux session")
-    parser.add_argument(
-        "command", metavar="-- CMD", nargs="*", help="run CMD in the worktree, then ask what becomes of it"
-    )
+    parser.set_defaults(command=[])
+    parser.usage = "%(prog)s [NAME] [options] [-- CMD...]"
+    parser.epilog = "With -- CMD, CMD runs in the worktree; then you are asked what becomes of it."
 
 
 def run(args: Namespace, caller: Caller) -> Result:

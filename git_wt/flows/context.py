@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 
 from git_wt import config, journal, sessions
-from git_wt.git.repository import default_branch_folder, open_repository
+from git_wt.files import read_text
+from git_wt.git.repository import default_branch_folder, open_repository, worktree_of
 from git_wt.marker import load_marker
 from git_wt.model import Caller, Repository, Session, Workspace
-from git_wt.naming import quoted
+from git_wt.naming import quoted, shown
 from git_wt.value import NamedTuple
 from git_wt.worktrees import survey
 
@@ -36,6 +37,7 @@ def open_here(caller: Caller, *, folder: str | None = None) -> Context:
 
         mended = recover(repository)
         repository = open_repository(folder or caller.cwd)
+    mended += _ignored_git_dir(repository, caller)
     settings = config.load(default_branch_folder(repository), caller.env)
     return Context(repository, settings, mended)
 
@@ -50,7 +52,7 @@ def active_session(caller: Caller) -> tuple[Session | None, tuple[str, ...]]:
     the worktree is gone. No process."""
     session = sessions.load_session(caller.identity, caller.env)
     if session is None or _is_there(session):
-        return session, ()
+        return session and session._replace(path=worktree_of(session.admin) or session.path), ()
     sessions.end_session(session.id, caller.env)
     return None, (f"the worktree {quoted(session.name)} of this session is gone; the session is over",)
 
@@ -60,6 +62,17 @@ def all_workspaces(context: Context, caller: Caller, tmux_survey: tmux.Survey | 
     known = frozenset(session.name for session in tmux_survey.sessions) if tmux_survey else frozenset()
     live = sessions.live_sessions(caller.env, known)
     return survey.workspaces(context.repository, live, tmux_survey)
+
+
+def _ignored_git_dir(repository: Repository, caller: Caller) -> tuple[str, ...]:
+    """A sentence when GIT_DIR names another repository than the folder does."""
+    if caller.git_dir is None:
+        return ()
+    admin = os.path.realpath(caller.git_dir)
+    common = os.path.realpath(os.path.join(admin, read_text(admin + "/commondir") or "."))
+    if common == repository.common_dir:
+        return ()
+    return (f"warning: GIT_DIR={shown(caller.git_dir)} is ignored; the repository is that of the working folder",)
 
 
 def _is_there(session: Session) -> bool:

@@ -59,7 +59,7 @@ def enter(request: Request, caller: Caller) -> Entered:
     `invalid-name`, and whatever making raises; nothing is left of a failure. At most 3 git processes to resume, 9 to
     make."""
     _check_name(request)
-    _refuse_nesting(caller)
+    over = _refuse_nesting(caller)
     context = open_here(caller)
     context.config.require_valid()
     wants_tmux = context.config.values["tmux.auto"] if request.tmux is None else request.tmux
@@ -71,7 +71,7 @@ def enter(request: Request, caller: Caller) -> Entered:
         space = space._replace(marker=space.marker._replace(tmux_session=on_tmux.name))
         save_marker(space.worktree.admin, space.marker)  # type: ignore[arg-type]
     session = _record(context.repository, space, identity, on_tmux, request, caller)
-    return Entered(session, on_tmux, _result(space, session, on_tmux, resumed, (*context.notes, *notes)))
+    return Entered(session, on_tmux, _result(space, session, on_tmux, resumed, (*over, *context.notes, *notes)))
 
 
 def require_enterable(request: Request, caller: Caller) -> None:
@@ -96,8 +96,9 @@ def _asked_name(request: Request) -> str | None:
     return f"pr-{number}" if number is not None else request.name
 
 
-def _refuse_nesting(caller: Caller) -> None:
-    session, _ = active_session(caller)
+def _refuse_nesting(caller: Caller) -> tuple[str, ...]:
+    """The sentence about a session that has just ended. Raises `session-active`."""
+    session, over = active_session(caller)
     if session:
         raise WtError(
             "session-active",
@@ -105,6 +106,7 @@ def _refuse_nesting(caller: Caller) -> None:
             hint="git wt exit keep   (or: git wt switch NAME)",
             extra={"worktreePath": session.path, "session": session.id},
         )
+    return over
 
 
 def _find_or_make(
@@ -176,13 +178,13 @@ def _require_resumable(space: Workspace, request: Request, caller: Caller) -> No
     """SPEC 3.6: folder and registration name each other, and nothing else was asked for than what is there."""
     _require_whole(space)
     branch = space.worktree.branch
-    if request.branch and request.branch != branch:
+    if request.branch is not None and request.branch != branch:
         raise WtError(
             "exists",
             f"cannot enter {quoted(space.name)} on {quoted(request.branch)}: it is on {quoted(branch or 'no branch')}",
             hint=f"git wt enter {pasteable(space.name)}",
         )
-    if request.base and space.marker:
+    if request.base is not None and space.marker:
         asked = git_refs.resolve(caller.cwd, request.base)
         if asked != space.marker.base_commit and request.base not in (
             space.marker.base,

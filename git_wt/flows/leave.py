@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from git_wt import sessions, tmux
 from git_wt.errors import WtError
@@ -13,7 +13,6 @@ from git_wt.flows.context import Context, active_session, all_workspaces, open_h
 from git_wt.model import Caller, Json, Result, Session, Workspace
 from git_wt.naming import pasteable, quoted
 from git_wt.proc import table
-from git_wt.worktrees import survey
 from git_wt.worktrees.verdict import Leave
 
 KEEP, REMOVE, CANCEL = "keep", "remove", "cancel"
@@ -32,9 +31,7 @@ def leave(action: str | None, flags: Leave, caller: Caller, *, to_trash: bool, a
         )
     context = open_here(caller, folder=_folder_of(session))
     tmux_survey = tmux.survey()
-    space = survey.find(all_workspaces(context, caller, tmux_survey), session.path) or _by_admin(
-        context, session, tmux_survey
-    )
+    space = _by_admin(all_workspaces(context, caller, tmux_survey), session)
     if action is None and ask is not None:
         action, flags = _asked(context, space, session, flags, tmux_survey, ask)
     if action == CANCEL:
@@ -67,11 +64,12 @@ def _folder_of(session: Session) -> str:
     )
 
 
-def _by_admin(context: Context, session: Session, tmux_survey: tmux.Survey) -> Workspace:
-    """The session's worktree by its identity, the admin entry: it may have been moved."""
-    for tree in context.repository.linked:
-        if tree.admin == session.admin:
-            return survey.workspace(tree, (), tmux_survey)
+def _by_admin(spaces: Sequence[Workspace], session: Session) -> Workspace:
+    """The session's worktree by its identity, the admin entry: it may have been moved, and another may be at its old
+    path."""
+    for space in spaces:
+        if space.worktree.admin == session.admin:
+            return space
     raise WtError("not-found", f"cannot find the worktree {quoted(session.name)} of this session", hint="git wt list")
 
 

@@ -16,8 +16,9 @@ from git_wt.git.refs import Ref
 from git_wt.model import Repository
 from git_wt.naming import fill, pasteable, plural, quoted, short_ref, slug
 from git_wt.value import NamedTuple
-from git_wt.worktrees.create import Plan, checked_out
-from git_wt.worktrees.facts import ORIGIN_HEAD
+from git_wt.worktrees.commits import ORIGIN_HEAD
+from git_wt.worktrees.create import Plan
+from git_wt.worktrees.registry import checked_out
 
 FETCH_SECONDS = 5.0
 PULL_SECONDS = 30.0
@@ -78,10 +79,9 @@ def make_plan(context: Context, wish: Wish, cwd: str) -> Made:
     `branch-in-use`, `branch-has-commits`, `git`. Three to five git processes, a fetch aside."""
     repository, settings = context.repository, context.config
     git_settings = git_refs.configuration(repository.git_folder)
-    branch = wish.branch or fill(
-        settings.text("branch"), key="branch", name=wish.name, slug=slug(wish.name), repo=repository.name
-    )
-    if wish.branch and git_refs.why_bad_branch(wish.branch):
+    named = {"name": wish.name, "slug": slug(wish.name), "repo": repository.name}
+    branch = fill(settings.text("branch"), key="branch", **named) if wish.branch is None else wish.branch
+    if (wish.branch is not None or settings.origins["branch"] != "default") and git_refs.is_bad_branch(branch):
         raise WtError(
             "invalid-name", f"cannot use {quoted(branch)} as a branch: git refuses it", hint="man git-check-ref-format"
         )
@@ -174,7 +174,10 @@ def _base(context: Context, wish: Wish, cwd: str, refs: Mapping[str, Ref], git_s
                 f"cannot make {quoted(wish.name)}: the repository {quoted(repository.name)} has no commits",
                 hint="git commit --allow-empty -m start",
             )
-        return Base(f"refs/heads/{here.branch}" if here.branch else head, head)
+        ref = f"refs/heads/{here.branch}" if here.branch else None
+        if repository.bare and here.is_main:
+            ref = git_refs.full_name(repository.git_folder, "HEAD")
+        return Base(ref or head, head)
     ref, commit = default
     fetched = refresh(repository, ref)
     if fetched is not None:
@@ -183,9 +186,8 @@ def _base(context: Context, wish: Wish, cwd: str, refs: Mapping[str, Ref], git_s
     left_out = git_refs.count_between(repository.git_folder, commit, head) if head and head != commit else 0
     if left_out:
         who = quoted(here.branch or "HEAD")
-        notes += (
-            f"{plural(left_out, 'commit')} of {who} that {quoted(short_ref(ref))} lacks left out (--base HEAD takes them)",
-        )
+        missing = f"{plural(left_out, 'commit')} of {who} that {quoted(short_ref(ref))} lacks"
+        notes += (f"left out: {missing} (--base HEAD takes them)",)
     return Base(ref, commit, notes)
 
 

@@ -17,7 +17,7 @@ from git_wt.naming import pasteable, plural, quoted
 from git_wt.proc import table
 from git_wt.proc.run import detach
 from git_wt.value import NamedTuple
-from git_wt.worktrees import survey, trash, verdict
+from git_wt.worktrees import removal, survey, trash, verdict
 from git_wt.worktrees.facts import Facts, look
 from git_wt.worktrees.verdict import Leave
 
@@ -76,13 +76,13 @@ def refusal(looked: Looked, command: str) -> WtError:
     )
 
 
-def take_away(context: Context, looked: Looked, tmux_survey: tmux.Survey, *, to_trash: bool) -> trash.Removed:
+def take_away(context: Context, looked: Looked, tmux_survey: tmux.Survey, *, to_trash: bool) -> removal.Removed:
     """Remove what was judged fit, then kill its tmux session: its clients are moved first, and when we run inside it a
-    helper does it that survives the hang-up. Raises as `trash.remove`."""
+    helper does it that survives the hang-up. Raises as `removal.remove`."""
     space, leave = looked.space, looked.leave
     os.chdir("/")
     delete_branch = bool(space.marker and space.marker.made_branch) and not leave.keep_branch
-    removed = trash.remove(
+    removed = removal.remove(
         context.repository, space, looked.facts, discard=leave.discard, delete_branch=delete_branch, keep=to_trash
     )
     if space.tmux:
@@ -103,7 +103,7 @@ def kill_tmux(space: Workspace, tmux_survey: tmux.Survey) -> None:
         raise WtError("tmux", f"removed {quoted(space.name)}, but its tmux session '{space.tmux.name}' is still there")
 
 
-def branch_note(space: Workspace, removed: trash.Removed, leave: Leave) -> tuple[str, ...]:
+def branch_note(space: Workspace, removed: removal.Removed, leave: Leave) -> tuple[str, ...]:
     """A sentence when a branch stays, and why."""
     branch = space.worktree.branch
     made = space.marker.branch if space.marker else None
@@ -158,7 +158,7 @@ def remove(names: Sequence[str], leave: Leave, caller: Caller, *, to_trash: bool
     return Result("remove", {"removed": gone, "kept": kept, "undo": undo}, tuple(notes), goto, 3 if kept else 0)
 
 
-def _gone(space: Workspace, removed: trash.Removed) -> Json:
+def _gone(space: Workspace, removed: removal.Removed) -> Json:
     data: Json = {"name": space.name, "path": space.worktree.path, "branchDeleted": removed.branch_deleted}
     if space.worktree.branch:
         data["branch"] = space.worktree.branch

@@ -90,6 +90,7 @@ def scrub() -> str | None:
     """Take the variables that would point git elsewhere out of this process's environment, once, before anything
     else. Returns the former GIT_DIR, if there was one."""
     git_dir = os.environ.get("GIT_DIR")
+    git_dir = os.path.abspath(git_dir) if git_dir else None
     for name in LOCAL_VARIABLES:
         os.environ.pop(name, None)
     for name in [name for name in os.environ if name.startswith(("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"))]:

@@ -42,7 +42,7 @@ def find_refs(folder: str, *patterns: str) -> dict[str, Ref]:
     return found
 
 
-def why_bad_branch(name: str) -> bool:
+def is_bad_branch(name: str) -> bool:
     """Whether git refuses `name` as a branch (`git check-ref-format --branch`). One process."""
     return ask("/", "check-ref-format", "--branch", name).code != 0
 

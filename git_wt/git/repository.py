@@ -15,6 +15,7 @@ from git_wt.model import Repository, Worktree
 from git_wt.naming import quoted
 
 OLDEST_GIT = (2, 36)
+MAIN_ROOT = "/git-wt/main-root"  # below the common dir: where the main checkout is, when nothing of git's says so
 
 
 def open_repository(cwd: str) -> Repository:
@@ -58,12 +59,19 @@ def admin_folders(common: str) -> dict[str, str]:
     except OSError:
         return found
     for entry in entries:
-        admin = f"{parent}/{entry}"
-        link = read_text(admin + "/gitdir")
-        if link:
-            path = link.removesuffix("/.git")
-            found[path if os.path.isabs(path) else os.path.normpath(os.path.join(admin, path))] = admin
+        path = worktree_of(f"{parent}/{entry}")
+        if path:
+            found[path] = f"{parent}/{entry}"
     return found
+
+
+def worktree_of(admin: str) -> str | None:
+    """The folder of the worktree that an admin folder belongs to, as git's entry names it, or None. No process."""
+    link = read_text(admin + "/gitdir")
+    if not link:
+        return None
+    path = link.removesuffix("/.git")
+    return path if os.path.isabs(path) else os.path.normpath(os.path.join(admin, path))
 
 
 def admin_of(path: str) -> str | None:
@@ -131,6 +139,14 @@ def _layout(main: dict[str, str], cwd: str) -> tuple[str, str, bool]:
         answer = ask(path, "--git-dir", path, "config", "--get", "core.worktree")
         if answer.code == 0:
             return path, os.path.realpath(os.path.join(path, os.fsdecode(answer.out)[:-1])), False
+        noted = read_text(path + MAIN_ROOT)
+        if noted is None or admin_of(noted) != path:
+            raise WtError(
+                "git",
+                f"cannot find the main checkout of {quoted(path)}: git does not know it either",
+                hint="run git wt there once   (it was made with --separate-git-dir)",
+            )
+        return path, noted, False
     return path, os.path.dirname(path), bare
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from git_wt.proc.run import run
 from git_wt.value import NamedTuple
 
+_MOMENT = 0.15  # seconds
 _LINUX = sys.platform.startswith("linux")
 
 
@@ -80,6 +82,15 @@ def standing_in(folder: str, aside: frozenset[int]) -> list[Standing]:
         for pid, cwd in found
         if pid not in aside and (cwd == folder or cwd.startswith(prefix))
     ]
+
+
+def staying_in(folder: str, aside: frozenset[int]) -> list[Standing]:
+    """As `standing_in`, but only those who are still there a moment later: a prompt's `git status` is no occupant."""
+    found = standing_in(folder, aside)
+    if not found:
+        return []
+    time.sleep(_MOMENT)
+    return [still for still in standing_in(folder, aside) if still in found]
 
 
 def group_members(group: int) -> list[int]:

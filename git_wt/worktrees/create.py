@@ -11,18 +11,26 @@ import time
 
 from git_wt import journal
 from git_wt.errors import WtError
-from git_wt.files import add_line, read_text
+from git_wt.files import add_line, read_text, write_whole
 from git_wt.git import refs as git_refs
 from git_wt.git.call import READING, act, environment, failure
-from git_wt.git.repository import admin_folders, admin_of
-from git_wt.git.state import rebased_branch
+from git_wt.git.repository import MAIN_ROOT, admin_folders, admin_of
 from git_wt.marker import new_token, save_marker
 from git_wt.model import Marker, Repository, Worktree
 from git_wt.naming import quoted, shown
-from git_wt.proc import table
-from git_wt.proc.run import end_group, run, undisturbed
+from git_wt.proc.run import run, undisturbed
 from git_wt.trees import remove_tree
 from git_wt.value import NamedTuple
+from git_wt.worktrees.registry import (
+    admin_being_made,
+    checked_out,
+    clear_failed_try,
+    end_recorded_group,
+    is_empty,
+    remove_empty_admin,
+    remove_stale_lock,
+    unlock,
+)
 
 NULL = "0" * 40
 
@@ -62,6 +70,8 @@ def create(repository: Repository, plan: Plan, *, hooks: str | None) -> Created:
     with journal.lock(repository.state_dir):
         _require_free(repository, plan)
         _ignore(repository, plan.path)
+        if os.path.isfile(repository.main_root + "/.git"):
+            write_whole(repository.common_dir + MAIN_ROOT, os.fsencode(repository.main_root))
         entry = journal.begin(
             repository.state_dir,
             "create",
@@ -105,20 +115,13 @@ def finish(created: Created) -> Worktree:
     return created.worktree._replace(locked=None)
 
 
-def unlock(admin: str, reason: str) -> None:
-    """Take git's lock of a worktree away if its reason is `reason`; somebody else's stays. Not by `git worktree
-    unlock`: that reads every other entry and fails while one is half-made (FACTS 1). No process."""
-    if read_text(admin + "/locked") == reason:
-        os.unlink(admin + "/locked")
-
-
 def undo_creation(common: str, folder: str, entry: journal.Entry) -> None:
     """Take back a creation that did not come to its end, or finish one whose checkout was complete. To be called with
     the lock held. Touches only what the entry names and what is still as it left it."""
     data = entry.data
     end_recorded_group(entry)
     reason, path = str(data["reason"]), str(data["path"])
-    admin = _admin_being_made(common, path, reason)
+    admin = admin_being_made(common, path, reason)
     if data.get("phase") == "made":
         if admin:
             unlock(admin, reason)
@@ -126,48 +129,22 @@ def undo_creation(common: str, folder: str, entry: journal.Entry) -> None:
         return
     if admin:
         pointed = admin_of(path)
-        if pointed == os.path.realpath(admin) or (pointed is None and _is_empty(path)):
+        if pointed == os.path.realpath(admin) or (pointed is None and is_empty(path)):
             remove_tree(path)
         remove_tree(admin)
     else:
-        _remove_empty_admin(common, path, float(data.get("time", 0)))
-        if _is_empty(path) and data.get("phase") == "adding":
+        remove_empty_admin(common, path, float(data.get("time", 0)))
+        if is_empty(path) and data.get("phase") == "adding":
             os.rmdir(path)
     _undo_branch(common, folder, entry)
     entry.done()
-
-
-def end_recorded_group(entry: journal.Entry) -> None:
-    """End the git process group that an entry names, if it is still the one: it goes on writing after its parent's
-    death (FACTS 10). No process on Linux."""
-    group = entry.data.get("group")
-    if not isinstance(group, int) or not journal.same_boot(entry.data):
-        return
-    started = table.start_time(group)
-    if started is not None and started != entry.data.get("groupStart"):
-        return
-    mark = f"{journal.MARK}={entry.id}"
-    if started is not None or any(table.environment_has(pid, mark) for pid in table.group_members(group)):
-        end_group(group)
-
-
-def checked_out(common: str, branch: str, *, but: str | None = None) -> str | None:
-    """The path of a worktree (main included) that has `branch` checked out or will come back to it, other than that
-    of the admin folder `but`; None if there is none. Read from git's files: exact while the lock is held. No process.
-    """
-    wanted = f"ref: refs/heads/{branch}"
-    folders = {common: common.removesuffix("/.git"), **{admin: path for path, admin in admin_folders(common).items()}}
-    for admin, path in folders.items():
-        if admin != but and (read_text(admin + "/HEAD") == wanted or rebased_branch(admin) == branch):
-            return path
-    return None
 
 
 def _require_free(repository: Repository, plan: Plan) -> None:
     """What may have changed while we waited for the lock."""
     if plan.path in admin_folders(repository.common_dir):
         raise Raced
-    if os.path.lexists(plan.path) and not _is_empty(plan.path):
+    if os.path.lexists(plan.path) and not is_empty(plan.path):
         raise WtError(
             "exists",
             f"cannot make {quoted(plan.name)}: {quoted(plan.path)} exists and is not a worktree of this repository",
@@ -208,7 +185,7 @@ def _register(repository: Repository, plan: Plan, entry: journal.Entry) -> str:
         *("worktree", "add", "--quiet", "--lock", "--reason", reason, "--no-checkout", "--", plan.path, branch),
         doing=f"make {quoted(plan.name)}",
         on_group=entry.note_group,
-        before_retry=lambda: _clear_failed_try(repository.common_dir, plan.path, reason),
+        before_retry=lambda: clear_failed_try(repository.common_dir, plan.path, reason),
     )
     admin = admin_of(plan.path)
     head = read_text(f"{admin}/HEAD")
@@ -242,55 +219,12 @@ def _post_checkout(path: str, hooks: str | None, oid: str) -> str | None:
     return f"the post-checkout hook ended with code {answer.code}" + (f": {said}" if said else "")
 
 
-def _clear_failed_try(common: str, path: str, reason: str) -> None:
-    admin = _admin_being_made(common, path, reason)
-    if admin:
-        remove_tree(admin)
-        if _is_empty(path) or os.listdir(path) == [".git"]:
-            remove_tree(path)
-
-
-def _admin_being_made(common: str, path: str, reason: str) -> str | None:
-    """The admin folder whose lock has our reason and that names our path, or no path yet."""
-    try:
-        names = os.listdir(common + "/worktrees")
-    except OSError:
-        return None
-    for name in names:
-        admin = f"{common}/worktrees/{name}"
-        if read_text(admin + "/locked") != reason:
-            continue
-        link = read_text(admin + "/gitdir")
-        if not link or os.path.realpath(os.path.join(admin, link)) == os.path.realpath(path) + "/.git":
-            return admin
-    return None
-
-
-def _remove_empty_admin(common: str, path: str, since: float) -> None:
-    """git killed right after making its admin folder leaves it empty. It is ours if it bears our folder's name and was
-    made since we began; a moment's wait keeps clear of somebody else's git that is just making its own."""
-    stem = os.path.basename(path)
-    try:
-        names = [name for name in os.listdir(common + "/worktrees") if name.startswith(stem)]
-    except OSError:
-        return
-    for name in names:
-        admin = f"{common}/worktrees/{name}"
-        if name[len(stem) :].strip("0123456789") or not _is_empty(admin):
-            continue
-        age = time.time() - os.stat(admin).st_mtime
-        if os.stat(admin).st_mtime >= since - 1:
-            time.sleep(max(0.0, 1.0 - age))
-            if _is_empty(admin):
-                os.rmdir(admin)
-
-
 def _undo_branch(common: str, folder: str, entry: journal.Entry) -> None:
     """Delete the branch that was made, or move back the one that was moved, if it is still where we put it."""
     data = entry.data
     branch, oid = str(data["branch"]), str(data["oid"])
     ref = f"refs/heads/{branch}"
-    _remove_stale_lock(f"{common}/{ref}.lock", float(data.get("time", 0)))
+    remove_stale_lock(f"{common}/{ref}.lock", float(data.get("time", 0)))
     if not (data.get("madeBranch") or data.get("reset")) or checked_out(common, branch):
         return
     found = git_refs.find_refs(folder, ref).get(ref)
@@ -300,19 +234,3 @@ def _undo_branch(common: str, folder: str, entry: journal.Entry) -> None:
         git_refs.change_ref(folder, ref, str(data["oldOid"]), oid, "git-wt: moved back")
     elif (git_refs.first_reflog_message(folder, ref) or "").startswith("git-wt:"):
         git_refs.delete_ref(folder, ref, oid)
-
-
-def _remove_stale_lock(path: str, since: float) -> None:
-    """Take away the lock file of our own ref that a killed git left. Its process group has been ended."""
-    try:
-        if os.stat(path).st_mtime >= since - 1:
-            os.unlink(path)
-    except FileNotFoundError:
-        pass
-
-
-def _is_empty(path: str) -> bool:
-    try:
-        return os.path.isdir(path) and not os.path.islink(path) and not os.listdir(path)
-    except OSError:
-        return False

@@ -7,11 +7,11 @@ import os
 
 from git_wt import journal
 from git_wt.model import Repository
-from git_wt.worktrees import create, trash
+from git_wt.worktrees import create, removal, trash
 
 _MEND = {
     "create": create.undo_creation,
-    "remove": trash.put_back,
+    "remove": removal.put_back,
     "undo": trash.finish_undo,
 }
 

@@ -1,0 +1,156 @@
+"""Which commits were made in a worktree and are not contained in what it was made from (SPEC 5, `commits`).
+
+Asks git side by side, and only where the tips have moved. Source: FACTS, section (j).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+
+from git_wt.errors import WtError
+from git_wt.git import refs as git_refs
+from git_wt.git.call import environment, reading
+from git_wt.git.refs import Ref
+from git_wt.git.state import Status
+from git_wt.model import Marker
+from git_wt.proc.run import run, run_all
+from git_wt.value import NamedTuple
+
+ORIGIN_HEAD = "refs/remotes/origin/HEAD"
+_LONGEST_REFLOG = 5000  # commits that fit on a command line
+
+
+class Commits(NamedTuple):
+    """Commits made here that the base does not contain. `counted` would be lost with HEAD and branch; `pushed` of them
+    are at a remote; `on_branch` are reached by the branch; `reflog_only` are reached by nothing but this worktree's
+    reflog; `elsewhere` are in submodules (path -> number)."""
+
+    counted: tuple[str, ...] = ()
+    pushed: frozenset[str] = frozenset()
+    on_branch: frozenset[str] = frozenset()
+    reflog_only: tuple[str, ...] = ()
+    elsewhere: Mapping[str, int] = {}
+    merged: str | None = None
+
+
+def made_here(
+    path: str,
+    admin: str,
+    status: Status,
+    refs: Mapping[str, Ref],
+    marker: Marker | None,
+    reflog: Sequence[tuple[str, str]],
+) -> Commits:
+    branch_ref = f"refs/heads/{status.branch}"
+    tips = [status.oid, refs[branch_ref].oid if branch_ref in refs else None]
+    if marker and f"refs/heads/{marker.branch}" in refs:
+        tips.append(refs[f"refs/heads/{marker.branch}"].oid)
+    committed = [oid for oid, message in reflog if not message.startswith(("checkout:", "reset:", "git-wt", "branch:"))]
+    start_oid = marker.base_commit if marker else status.oid
+    known = list(dict.fromkeys(tip for tip in tips if tip))
+    in_submodules = _submodule_commits(admin)
+    if marker and set(known) <= {start_oid} and {oid for oid, _ in reflog} <= {start_oid}:
+        return Commits(elsewhere=in_submodules, merged="same")
+    bases = _bases(marker, refs) if marker else []
+    everything = ("--branches", "--remotes", "--tags")
+    others = [f"--exclude={status.branch}", *everything] if status.branch else list(everything)
+    without = bases if marker else others
+    questions = [
+        reading(path, "rev-list", "--parents", *known, *(committed if marker else ()), "--not", *without, "--"),
+        git_refs.commits_question(path, known, [*without, "--remotes"]),
+    ]
+    doing = "tell which commits are only here"
+    found, unpushed = (git_refs.parse_commits(answer, doing) for answer in run_all(questions, env=environment()))
+    kept = frozenset().union(*(git_refs.reached(tip, found) for tip in known)) | {start_oid}
+    seen = list(dict.fromkeys(oid for oid, _ in reflog if oid not in kept))[:_LONGEST_REFLOG]
+    reflog_only = {}
+    if seen:
+        answer = run(git_refs.commits_question(path, seen, [*known, *everything]), env=environment())
+        reflog_only = git_refs.parse_commits(answer, doing)
+    counted = {oid: parents for oid, parents in found.items() if oid not in reflog_only}
+    merged = _merged(path, status.oid, marker, refs, counted)
+    if merged == "squash":
+        through_head = git_refs.reached(status.oid, counted)
+        counted = {oid: parents for oid, parents in counted.items() if oid not in through_head}
+    tip = refs[branch_ref].oid if branch_ref in refs else None
+    return Commits(
+        counted=tuple(counted),
+        pushed=frozenset(counted) - frozenset(unpushed),
+        on_branch=git_refs.reached(tip, counted),
+        reflog_only=tuple(reflog_only),
+        elsewhere=in_submodules,
+        merged=merged,
+    )
+
+
+def _bases(marker: Marker, refs: Mapping[str, Ref]) -> list[str]:
+    """The commits that what was made here may be contained in: the original HEAD, the base ref, its upstream and
+    origin's default branch as they are now."""
+    found = [marker.base_commit, *_integration_points(marker, refs)]
+    return list(dict.fromkeys(found))
+
+
+def _integration_points(marker: Marker, refs: Mapping[str, Ref]) -> list[str]:
+    names = [marker.base, refs[marker.base].upstream if marker.base in refs else "", ORIGIN_HEAD]
+    own = f"refs/heads/{marker.branch}"
+    return list(dict.fromkeys(refs[name].oid for name in names if name in refs and name != own))
+
+
+def _merged(
+    path: str,
+    head: str | None,
+    marker: Marker | None,
+    refs: Mapping[str, Ref],
+    counted: Mapping[str, Sequence[str]],
+) -> str | None:
+    """`ancestor` when nothing is left to count, `squash` when merging HEAD into the base would change nothing (and
+    HEAD does change something), else `no`. Up to 4 processes."""
+    if marker is None or head is None:
+        return None
+    if head not in counted:
+        return "same" if head == marker.base_commit else "ancestor"
+    points = _integration_points(marker, refs)
+    if not points:
+        return "no"
+    head_tree, start_tree, *point_trees = git_refs.trees(path, [head, marker.base_commit, *points])
+    if head_tree == start_tree:
+        return "no"  # a commit and its revert: merging them proves nothing
+    answers = list(run_all([git_refs.merge_question(path, point, head) for point in points], env=environment()))
+    for point, tree, answer in zip(points, point_trees, answers, strict=True):
+        if answer.code == 129:  # git < 2.38
+            base = git_refs.merge_base(path, point, head)
+            if base and git_refs.squash_is_in(path, head, base, point):
+                return "squash"
+        elif git_refs.parse_merge(answer) == tree:
+            return "squash"
+    return "no"
+
+
+def _submodule_commits(admin: str) -> dict[str, int]:
+    """Submodule -> number of commits and stashes that no remote of it has. One process a submodule, all at once."""
+    folders = list(_git_dirs(admin + "/modules", ""))
+    count = ("rev-list", "--count", "HEAD", "--branches", "--glob=refs/stash", "--not", "--remotes", "--")
+    answers = run_all(
+        [reading("/", f"--git-dir={admin}/modules/{folder}", *count) for folder in folders], env=environment()
+    )
+    found = {}
+    for folder, answer in zip(folders, answers, strict=True):
+        if answer.code:
+            raise WtError("git", f"cannot tell which commits are only in the submodule '{folder}'")
+        if int(answer.out):
+            found[folder] = int(answer.out)
+    return found
+
+
+def _git_dirs(parent: str, below: str) -> Iterator[str]:
+    try:
+        names = sorted(os.listdir(f"{parent}/{below}"))
+    except OSError:
+        return
+    if "HEAD" in names and "objects" in names:
+        yield below
+        names = ["modules"] if "modules" in names else []
+    for name in names:
+        if os.path.isdir(f"{parent}/{below}/{name}"):
+            yield from _git_dirs(parent, f"{below}/{name}" if below else name)

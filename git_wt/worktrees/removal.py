@@ -1,0 +1,226 @@
+"""Take a worktree away by one rename into the trash, looked at again behind it (SPEC 5, SAFETY: REMOVE)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable, Sequence
+
+from git_wt import journal
+from git_wt.errors import WtError
+from git_wt.files import read_text
+from git_wt.git import refs as git_refs
+from git_wt.git import state as git_state
+from git_wt.git.call import act, ask, environment, lines, require
+from git_wt.model import Repository, Workspace
+from git_wt.naming import quoted
+from git_wt.proc.run import run, undisturbed
+from git_wt.trees import remove_if_empty, remove_tree
+from git_wt.value import NamedTuple
+from git_wt.worktrees.facts import Facts
+from git_wt.worktrees.registry import checked_out, end_recorded_group
+from git_wt.worktrees.trash import REFS, Entry, delete, delete_ref_if_there, home_of, load, place, save
+
+
+class Removed(NamedTuple):
+    """What a removal did. `undo` is the id for `git wt undo`, None when it was deleted for good; `branch_kept` says why
+    the branch is still there."""
+
+    undo: str | None
+    branch_deleted: bool
+    branch_kept: str | None
+    left: tuple[str, ...] = ()
+
+
+def remove(
+    repository: Repository, space: Workspace, facts: Facts, *, discard: bool, delete_branch: bool, keep: bool
+) -> Removed:
+    """Take a worktree away that was judged fit by `facts`. Looks again with the lock held and after the rename; what
+    has changed meanwhile brings everything back (`has-changes`). `keep` leaves it in the trash. Raises
+    `not-a-worktree`, `has-changes`, `git`, `busy`. Four to seven git processes."""
+    tree = space.worktree
+    where = place(repository, tree.path)
+    if where is None:
+        raise WtError(
+            "not-a-worktree",
+            f"cannot remove {quoted(space.name)}: {quoted(tree.path)} is a file system of its own",
+            hint="unmount it first",
+        )
+    with journal.lock(repository.state_dir):
+        _require_same(tree.path, facts.identity, space)
+        entry = _write_entry(repository, space, facts, where, delete_branch)
+        log = journal.begin(repository.state_dir, "remove", trash=entry.id, path=tree.path, folder=entry.folder)
+        try:
+            _hold(repository, entry, facts, tree.admin, log)
+            os.makedirs(os.path.dirname(entry.folder), exist_ok=True)
+            os.rename(tree.path, entry.folder)
+            _look_again(tree.admin, entry.folder, facts, space, discard)
+            # The point of no return: from here a crash is finished, not taken back.
+            os.rename(tree.admin, f"{home_of(repository, entry.id)}/admin")
+        except BaseException:
+            with undisturbed():
+                put_back(repository.common_dir, repository.git_folder, log)
+            raise
+        with undisturbed():
+            kept = finish_removal(repository.common_dir, repository.git_folder, log)
+    left = () if keep else tuple(delete(repository, entry))
+    return Removed(entry.id if keep else None, entry.branch_deleted and kept is None, kept, left)
+
+
+def put_back(common: str, folder: str, log: journal.Entry) -> None:
+    """Undo a removal that did not reach its point of no return: the folder goes back. With the lock held."""
+    end_recorded_group(log)
+    home = f"{common}/git-wt/trash/{log.data['trash']}"
+    if os.path.exists(home + "/admin"):
+        finish_removal(common, folder, log)
+        return
+    kept, path = str(log.data["folder"]), str(log.data["path"])
+    if os.path.lexists(kept) and not os.path.lexists(path):
+        os.rename(kept, path)
+    if not os.path.lexists(kept):
+        delete_ref_if_there(folder, REFS + str(log.data["trash"]))
+        remove_tree(home)
+        log.done()
+
+
+def finish_removal(common: str, folder: str, log: journal.Entry) -> str | None:
+    """The part of a removal behind the point of no return: the branch. Returns why the branch stays, if it should have
+    gone. With the lock held."""
+    end_recorded_group(log)
+    entry = load(common, str(log.data["trash"]))
+    remove_if_empty(common + "/worktrees")
+    kept = None
+    if entry and entry.branch_deleted and entry.branch:
+        kept = _delete_branch(common, folder, entry, log)
+        if kept:
+            save(common, entry._replace(branch_deleted=False))
+    log.done()
+    return kept
+
+
+def _write_entry(repository: Repository, space: Workspace, facts: Facts, where: str, delete_branch: bool) -> Entry:
+    tree = space.worktree
+    now = time.time()
+    entry_id = time.strftime("%Y%m%d-%H%M%S", time.localtime(now)) + "-" + os.urandom(2).hex()
+    home = home_of(repository, entry_id)
+    branch = space.marker.branch if space.marker and delete_branch else facts.branch
+    ref = facts.refs.get(f"refs/heads/{branch}")
+    deletable = bool(delete_branch and branch and ref)
+    entry = Entry(
+        id=entry_id,
+        name=space.name,
+        path=tree.path,
+        folder=home + "/worktree" if where == repository.state_dir + "/trash" else f"{where}/{entry_id}",
+        admin_id=os.path.basename(tree.admin),
+        branch=branch,
+        branch_oid=ref.oid if ref else None,
+        branch_deleted=deletable,
+        settings=tuple(git_refs.branch_settings(repository.git_folder, branch)) if deletable and branch else (),
+        locked=facts.locked,
+        removed_at=now,
+    )
+    os.makedirs(home)
+    save(repository.common_dir, entry)
+    return entry
+
+
+def _require_same(path: str, identity: tuple[int, int], space: Workspace) -> None:
+    there = os.lstat(path) if os.path.lexists(path) else None
+    if there is None or (there.st_dev, there.st_ino) != identity or not os.path.isdir(space.worktree.admin):
+        raise WtError(
+            "not-a-worktree",
+            f"cannot remove {quoted(space.name)}: {quoted(path)} is not the folder any more that was checked",
+            hint="git wt list",
+        )
+
+
+def _hold(repository: Repository, entry: Entry, facts: Facts, admin: str, log: journal.Entry) -> None:
+    """Write the trash entry's ref: a commit whose tree holds every blob of the index and whose parents are every tip.
+    Two git processes, more where something is staged."""
+    folder = repository.git_folder
+    head = facts.status.oid if facts.status else None
+    tips = [head, facts.branch_oid, entry.branch_oid, *facts.commits.reflog_only, *git_state.held_commits(admin)]
+    parents = [tip for tip in dict.fromkeys(tips) if tip]
+    if len(parents) > 2:
+        parents = _existing_commits(folder, parents)
+    tree = _index_tree(folder, facts, admin, head)
+    commit = git_refs.commit_tree(folder, tree, parents, f"git-wt: removed {entry.name}")
+    git_refs.change_ref(folder, REFS + entry.id, commit, "", "git-wt: removed", log.note_group)
+
+
+def _existing_commits(folder: str, oids: Sequence[str]) -> list[str]:
+    """Those of `oids` that are commits and are there. One process."""
+    answer = ask(
+        folder, "cat-file", "--batch-check=%(objectname) %(objecttype)", stdin="\n".join(oids).encode() + b"\n"
+    )
+    rows = (line.split() for line in lines(require(answer, "read commits")))
+    return [row[0] for row in rows if row[1:] == ["commit"]]
+
+
+def _index_tree(folder: str, facts: Facts, admin: str, head: str | None) -> str:
+    """A tree that holds every blob of the index. When nothing is staged that is HEAD's. No to three processes."""
+    changes = facts.status.changes if facts.status else ()
+    plain = facts.status is not None and not any(
+        change.kind == "u" or change.xy[:1] not in ("", ".") for change in changes
+    )
+    if plain and head and not facts.unknown:
+        return head + "^{tree}"
+    answer = run(["git", "-C", folder, f"--git-dir={admin}", "ls-files", "--stage", "-z"], env=environment())
+    blobs = sorted({field.split(b" ")[1] for field in answer.out.split(b"\0") if field and field[:6] != b"160000"})
+    rows = b"".join(b"100644 blob %s\t%s\0" % (blob, blob) for blob in blobs)
+    return act(folder, "mktree", "-z", "--missing", doing="keep what is staged", stdin=rows).decode().strip()
+
+
+def _look_again(admin: str, folder: str, facts: Facts, space: Workspace, discard: bool) -> None:
+    """After the rename nobody can reach the folder by its name any more: is it still what was judged? One process."""
+    there = os.lstat(folder)
+    if (there.st_dev, there.st_ino) != facts.identity:
+        raise WtError("not-a-worktree", f"cannot remove {quoted(space.name)}: its folder was exchanged meanwhile")
+    if discard or facts.status is None:
+        return
+    argv = git_state.status_question(folder, ignored=True, git_dir=admin)
+    if facts.gitlinks:  # a submodule's link to its repository is relative, and broken while the folder is away
+        argv = [word.replace("--ignore-submodules=none", "--ignore-submodules=all") for word in argv]
+    now = git_state.parse_status(run(argv, env=environment()))
+    before = facts.status
+    was, are = _but(before.changes, facts.gitlinks), _but(now.changes, facts.gitlinks)
+    if (before.oid, before.branch, was) != (now.oid, now.branch, are):
+        changed = sorted({change.path for change in are ^ was}) or ["HEAD"]
+        raise WtError(
+            "has-changes",
+            f"cannot remove {quoted(space.name)}: {quoted(changed[0])} was changed just now",
+            hint="git status, then try again",
+            extra={"blockers": [{"code": "uncommitted", "count": len(changed), "examples": changed[:10]}]},
+        )
+
+
+def _but(changes: Iterable[git_state.Change], gitlinks: frozenset[str]) -> frozenset[git_state.Change]:
+    return frozenset(change for change in changes if change.path not in gitlinks)
+
+
+def _delete_branch(common: str, folder: str, entry: Entry, log: journal.Entry) -> str | None:
+    """Delete the branch by compare-and-swap. Returns why it stays. One process, two where it has settings."""
+    branch = str(entry.branch)
+    elsewhere = checked_out(common, branch)
+    if elsewhere:
+        return f"it is checked out at {quoted(elsewhere)}"
+    if branch == (read_text(common + "/refs/remotes/origin/HEAD") or "").removeprefix("ref: refs/remotes/origin/"):
+        return "it is the default branch"
+    _remove_own_lock(f"{common}/refs/heads/{branch}.lock", log)
+    try:
+        git_refs.delete_ref(folder, f"refs/heads/{branch}", str(entry.branch_oid), log.note_group)
+    except WtError:
+        found = git_refs.find_refs(folder, f"refs/heads/{branch}")
+        if found:
+            return "it has moved meanwhile"
+    if entry.settings:
+        git_refs.drop_branch_settings(folder, branch)
+    return None
+
+
+def _remove_own_lock(path: str, log: journal.Entry) -> None:
+    """A ref lock that a killed command left in this very removal: it is dead, and its process group has been ended."""
+    if log.data["pid"] != os.getpid():
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
