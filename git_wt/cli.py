@@ -5,6 +5,7 @@ Only the module of the verb that was asked for is imported, and only its argumen
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
@@ -34,10 +35,10 @@ class _Parser(ArgumentParser):
 
 def run(argv: list[str]) -> int:
     """Run one command line; returns the exit code. Everything for stdout and stderr goes through here."""
-    prefix, env = os.environ.get("GIT_PREFIX"), dict(os.environ)
+    prefix, cd_file = os.environ.get("GIT_PREFIX"), os.environ.pop("GIT_WT_CD_FILE", None)
+    os.environ.pop("GIT_WT_SHELL", None)
     git_dir = scrub()
-    for name in ("GIT_WT_CD_FILE", "GIT_WT_SHELL"):
-        os.environ.pop(name, None)
+    env = dict(os.environ)
     _handle_signals()
     argv, command = _cut(argv)
     as_json, tool = "--json" in argv, ""
@@ -54,7 +55,7 @@ def run(argv: list[str]) -> int:
         elif command:
             args = parser_for(verb).parse_args([*before.common, *rest, *command])
         as_json = args.json
-        caller = _caller(args, env, prefix, git_dir)
+        caller = _caller(args, env, prefix, cd_file)._replace(git_dir=git_dir)
         return _show(_module(verb).run(args, caller), verb, caller)
     except WtError as error:
         return _fail(error, as_json, tool, env)
@@ -133,15 +134,16 @@ def _module(verb: str) -> ModuleType:
     return importlib.import_module(f"git_wt.commands.{verb}")
 
 
-def _caller(args: Namespace, env: dict[str, str], prefix: str | None, git_dir: str | None) -> Caller:
-    folder = _logical_folder(env)
-    for change in (prefix, args.folder):
-        if change:
-            try:
-                os.chdir(change)
-            except OSError as error:
-                if change is not prefix:
-                    raise WtError("usage", f"cannot go to {quoted(change)}: {error.strerror}") from error
+def _caller(args: Namespace, env: dict[str, str], prefix: str | None, cd_file: str | None) -> Caller:
+    if prefix:  # an alias `!git wt` runs at the top level
+        with contextlib.suppress(OSError):
+            os.chdir(prefix)
+    folder = _logical_folder(env, cd_file)
+    if args.folder:
+        try:
+            os.chdir(args.folder)
+        except OSError as error:
+            raise WtError("usage", f"cannot go to {quoted(args.folder)}: {error.strerror}") from error
     try:
         cwd = os.getcwd()
     except FileNotFoundError:  # the folder was removed under our feet
@@ -154,12 +156,11 @@ def _caller(args: Namespace, env: dict[str, str], prefix: str | None, git_dir: s
         identity=sessions.identify(args.session, env),
         json=args.json,
         quiet=args.quiet,
-        cd_file=env.get("GIT_WT_CD_FILE"),
-        git_dir=git_dir,
+        cd_file=cd_file,
     )
 
 
-def _logical_folder(env: dict[str, str]) -> str | None:
+def _logical_folder(env: dict[str, str], cd_file: str | None) -> str | None:
     """Where the calling shell stands, in its own words (`$PWD`, symlinks kept), if that can be told: git may have been
     moved by `-C`, but the shell of the integration is where it says."""
     try:
@@ -167,7 +168,7 @@ def _logical_folder(env: dict[str, str]) -> str | None:
     except FileNotFoundError:
         cwd = None
     logical = env.get("PWD", "")
-    if os.path.isabs(logical) and (env.get("GIT_WT_CD_FILE") or (cwd and os.path.realpath(logical) == cwd)):
+    if os.path.isabs(logical) and (cd_file or (cwd and os.path.realpath(logical) == cwd)):
         return logical
     return cwd
 

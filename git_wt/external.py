@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from git_wt.proc.environment import without_exec_path
 from git_wt.proc.run import foreground
 
 NOT_FOUND = 127
@@ -22,5 +23,6 @@ def run_here(
     started: Callable[[int], None] = lambda _: None,
 ) -> int:
     """Run a program of the user's in `cwd` with our terminal and return its exit code (127: not found). One process."""
-    clean = {name: value for name, value in env.items() if name not in ("GIT_WT_CD_FILE", "GIT_WT_SHELL", "OLDPWD")}
-    return foreground(argv, cwd=cwd, env={**clean, "PWD": cwd}, started=started)
+    own = {**without_exec_path(env), "PWD": cwd}
+    own.pop("OLDPWD", None)
+    return foreground(argv, cwd=cwd, env=own, started=started)

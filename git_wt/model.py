@@ -107,7 +107,7 @@ class Identity(NamedTuple):
 
 class Caller(NamedTuple):
     """Who calls from where, and how to answer. `cwd` is the working folder (or `-C`), `folder` where the calling shell
-    stands in its own words; `cd_file` is where the shell integration reads the folder to go to; `git_dir` is the GIT_DIR
+    stands in its own words; `cd_file` is where the shell integration reads the folder to go to; `git_dir` the GIT_DIR
     that was set and is ignored."""
 
     cwd: str

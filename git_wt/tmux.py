@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from git_wt.errors import WtError
 from git_wt.model import TmuxSession
 from git_wt.naming import shown
+from git_wt.proc.environment import without_exec_path
 from git_wt.proc.run import Completed, detach, replace, run
 from git_wt.value import NamedTuple
 
@@ -179,14 +180,7 @@ def current_session_id() -> str | None:
 def clean_environment() -> dict[str, str]:
     """Our environment without git's variables, git-wt's, and git's own folder on PATH: what a tmux server and its
     panes may inherit (SPEC 7)."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    inner = os.environ.get("GIT_EXEC_PATH")
-    folders = [
-        folder
-        for folder in env.get("PATH", os.defpath).split(os.pathsep)
-        if folder != inner and not folder.endswith("/git-core")
-    ]
-    env["PATH"] = os.pathsep.join(folders)
+    env = {name: value for name, value in without_exec_path(os.environ).items() if not name.startswith("GIT_")}
     if not os.path.exists(env.get("TMUX", "").split(",")[0]):
         env.pop("TMUX", None)  # stale: tmux would start a second server at that path
     return env

@@ -29,7 +29,6 @@ def arguments(parser: ArgumentParser) -> None:
         "--tmux",
         nargs="?",
         const="attach",
-        choices=("attach", "detached"),
         metavar="detached",
         help="with a tmux session, attached at once unless --tmux=detached",
     )
@@ -41,6 +40,10 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, caller: Caller) -> Result:
     """Enter, then stay: in tmux, with a command, or in a subshell where no integration moves the shell."""
+    if args.tmux not in (None, "attach", "detached", "no"):  # `--tmux NAME`: the word behind it is the name
+        if args.name is not None:
+            raise WtError("usage", f"cannot understand --tmux={args.tmux}", hint="--tmux or --tmux=detached")
+        args.name, args.tmux = args.tmux, "attach"
     if args.path is not None and (args.name or args.base or args.branch):
         raise WtError("usage", "cannot enter: --path goes with neither NAME, --base nor --branch")
     if args.reuse_branch and args.reset_branch:

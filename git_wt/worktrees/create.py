@@ -105,7 +105,12 @@ def create(repository: Repository, plan: Plan, *, hooks: str | None) -> Created:
             undo_creation(repository.common_dir, repository.git_folder, entry)
         raise
     tree = Worktree(plan.path, admin, head, plan.branch, str(entry.data["reason"]))
-    return Created(tree, marker, entry, _post_checkout(plan.path, hooks, head))
+    created = Created(tree, marker, entry, None)
+    try:
+        return created._replace(hook_failure=_post_checkout(plan.path, hooks, head))
+    except BaseException:  # a signal: what is complete stays, unlocked
+        finish(created)
+        raise
 
 
 def finish(created: Created) -> Worktree:
