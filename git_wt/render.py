@@ -38,9 +38,14 @@ def as_json(result: Result, tool: str) -> str:
     """The one document of `--json`: pure ASCII, so that no path is lost (undecodable bytes are lone surrogates)."""
     import json
 
-    if result.code and result.kind == "remove" and result.data.get("kept"):
-        kept = result.data["kept"]
-        errors = [{"code": "has-changes", "message": item["message"], "blockers": item["blockers"]} for item in kept]
+    if result.code and result.kind == "remove":
+        errors = [
+            {
+                "code": "has-changes" if item["blockers"] else "not-a-worktree",
+                **{key: item[key] for key in ("message", "blockers")},
+            }
+            for item in result.data["kept"]
+        ]
         return json.dumps({"success": False, "tool": tool, "data": result.data, "errors": errors}, indent=2) + "\n"
     return json.dumps({"success": True, "tool": tool, "data": result.data}, indent=2) + "\n"
 

@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from git_wt.proc.run import run
 
 
-def mounts_below(folder: str) -> list[str]:
-    """Mount points strictly below `folder` (a real path). `st_dev` does not show bind mounts; the kernel's table does
+def mounts_at(folder: str) -> list[str]:
+    """Mount points at or below `folder` (a real path). `st_dev` does not show bind mounts; the kernel's table does
     (FACTS 5)."""
     prefix = folder.rstrip("/") + "/"
-    return [mount for mount in _mounts() if mount.startswith(prefix)]
+    return [mount for mount in _mounts() if (mount + "/").startswith(prefix)]
 
 
 def _mounts() -> list[str]:
@@ -49,7 +49,7 @@ def _folder(path: str, dir_fd: int | None) -> Iterator[int]:
 def remove_tree(path: str) -> list[str]:
     """Delete a folder and all in it, by folder descriptors: never through a symlink, never into a mount. Returns what
     could not be deleted (its reason behind it); empty when everything is gone."""
-    mounts = mounts_below(os.path.realpath(path))
+    mounts = mounts_at(os.path.realpath(path))
     if mounts:
         return [f"{mount}: a file system is mounted there" for mount in mounts]
     failed: list[str] = []

@@ -42,11 +42,7 @@ def look_at(
 ) -> Looked:
     """Ask and judge. Raises `not-a-worktree` for main and for what folder and registration do not agree on."""
     tree = space.worktree
-    if tree.is_main:
-        raise WtError("not-a-worktree", f"cannot remove {quoted(tree.path)}: it is the main checkout")
-    reason = why_not_registered(tree)
-    if reason:
-        raise WtError("not-a-worktree", f"cannot remove {quoted(space.name)}: {reason}", hint="git worktree repair")
+    _require_removable(space)
     undoable = leave.undoable and trash.place(context.repository, tree.path) is not None
     leave = leave._replace(undoable=undoable)
     facts = look(
@@ -57,6 +53,15 @@ def look_at(
         sessions=[session.id for session in space.sessions if session.id != own_session],
     )
     return Looked(space, facts, verdict.judge(facts, leave), leave)
+
+
+def _require_removable(space: Workspace) -> None:
+    """Main, and what folder and registration do not agree on, go with no flag at all (SAFETY 4)."""
+    if space.worktree.is_main:
+        raise WtError("not-a-worktree", f"cannot remove {quoted(space.worktree.path)}: it is the main checkout")
+    reason = why_not_registered(space.worktree)
+    if reason:
+        raise WtError("not-a-worktree", f"cannot remove {quoted(space.name)}: {reason}", hint="git worktree repair")
 
 
 def refusal(looked: Looked, command: str) -> WtError:
@@ -124,38 +129,37 @@ def warning_notes(looked: Looked, undo: str | None) -> tuple[str, ...]:
 
 
 def remove(names: Sequence[str], leave: Leave, caller: Caller, *, to_trash: bool, active: Session | None) -> Result:
-    """`git wt remove NAME…`: those that can go go. Exit code 3 if one was refused. The caller's own session may not
-    stand in one of them (`git wt exit remove` is for that)."""
+    """`git wt remove NAME…`: those that can go go; the exit code is 3 if one was refused. Names are checked before the
+    first one goes; what went is told whatever becomes of the others."""
     context = open_here(caller)
     tmux_survey = tmux.survey()
     spaces = all_workspaces(context, caller, tmux_survey)
     chosen = [survey.require(spaces, name, "remove") for name in dict.fromkeys(names)]
+    for space in chosen:
+        _require_removable(space)
     gone: list[Json] = []
     kept: list[Json] = []
     undo: list[str] = []
-    notes = list(warned(context))
-    goto = None
+    notes, code, goto = list(warned(context)), 0, None
     for space in chosen:
         own = active.id if active and active.admin == space.worktree.admin else None
-        looked = look_at(context, space, leave, tmux_survey, own_session=own)
-        if looked.standing():
-            error = refusal(looked, "git wt remove NAME")
-            kept.append({"name": space.name, "blockers": error.extra["blockers"], "message": error.message})
-            notes += [error.message, f"hint: {error.hint}"]
-            continue
         try:
+            looked = look_at(context, space, leave, tmux_survey, own_session=own)
+            if looked.standing():
+                raise refusal(looked, "git wt remove NAME")
             removed = take_away(context, looked, tmux_survey, to_trash=to_trash)
         except WtError as error:
-            if error.code != "has-changes":
+            if error.code == "interrupted":
                 raise
-            kept.append({"name": space.name, "blockers": error.extra["blockers"], "message": error.message})
-            notes.append(error.message)
+            kept.append({"name": space.name, "blockers": error.extra.get("blockers", []), "message": error.message})
+            notes += [error.message, *([f"hint: {error.hint}"] if error.hint else [])]
+            code = max(code, error.exit_code)
             continue
         gone.append(_gone(space, removed))
         undo += [removed.undo] if removed.undo else []
         notes += [*branch_note(space, removed, looked.leave), *warning_notes(looked, removed.undo), *removed.left]
         goto = _way_out(caller, context.repository, space, active, goto)
-    return Result("remove", {"removed": gone, "kept": kept, "undo": undo}, tuple(notes), goto, 3 if kept else 0)
+    return Result("remove", {"removed": gone, "kept": kept, "undo": undo}, tuple(notes), goto, code)
 
 
 def _gone(space: Workspace, removed: removal.Removed) -> Json:

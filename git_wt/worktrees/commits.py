@@ -130,7 +130,7 @@ def _merged(
 def _submodule_commits(admin: str) -> dict[str, int]:
     """Submodule -> number of commits and stashes that no remote of it has. One process a submodule, all at once."""
     folders = list(_git_dirs(admin + "/modules", ""))
-    count = ("rev-list", "--count", "HEAD", "--branches", "--glob=refs/stash", "--not", "--remotes", "--")
+    count = ("rev-list", "--count", "HEAD", "--branches", "--glob=refs/stas[h]", "--not", "--remotes", "--")
     answers = run_all(
         [reading("/", f"--git-dir={admin}/modules/{folder}", *count) for folder in folders], env=environment()
     )

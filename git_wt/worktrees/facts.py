@@ -21,7 +21,7 @@ from git_wt.model import Marker, Repository, Workspace
 from git_wt.proc import table
 from git_wt.proc.run import finish as finish_process
 from git_wt.proc.run import start
-from git_wt.trees import mounts_below
+from git_wt.trees import mounts_at
 from git_wt.value import NamedTuple
 from git_wt.worktrees.commits import ORIGIN_HEAD, Commits, made_here
 from git_wt.worktrees.walk import walk
@@ -69,11 +69,11 @@ def look(
     ]
     standing = table.staying_in(os.path.realpath(tree.path), aside)  # before our own git stands there
     children = [start(argv, env=environment()) for argv in questions]
-    mounts = mounts_below(os.path.realpath(tree.path))
+    mounts = mounts_at(os.path.realpath(tree.path))
     status_answer, index_answer, reflog_answer = (finish_process(child) for child in children)
     status = _attempt(lambda: git_state.parse_status(status_answer), unknown)
     index = _attempt(lambda: git_state.parse_index(index_answer), unknown) or []
-    refs = _attempt(lambda: git_refs.find_refs(tree.path, *ref_names), unknown) or {}
+    refs = _attempt(lambda: git_refs.find_refs(repository.git_folder, *ref_names), unknown) or {}
     gitlinks = frozenset(entry.path for entry in index if entry.mode == "160000")
     hidden = _attempt(lambda: _hidden(tree.path, index), unknown) or []
     walked = walk(tree.path, tree.admin, status, regenerable, marker)
@@ -96,7 +96,7 @@ def look(
         branch_oid=refs[f"refs/heads/{branch}"].oid if f"refs/heads/{branch}" in refs else None,
         refs=refs,
         precious=tuple(walked.precious),
-        nested=tuple(_nested_worktrees(repository, tree.path) + walked.nested),
+        nested=tuple(dict.fromkeys(_nested_worktrees(repository, tree.path) + walked.nested)),
         mounts=tuple(mounts),
         operation=git_state.operation(tree.admin),
         locked=locked,

@@ -99,7 +99,7 @@ def remove_stale_lock(path: str, since: float) -> None:
     try:
         if os.stat(path).st_mtime >= since - 1:
             os.unlink(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         pass
 
 

@@ -53,8 +53,7 @@ def remove(
         log = journal.begin(repository.state_dir, "remove", trash=entry.id, path=tree.path, folder=entry.folder)
         try:
             _hold(repository, entry, facts, tree.admin, log)
-            os.makedirs(os.path.dirname(entry.folder), exist_ok=True)
-            os.rename(tree.path, entry.folder)
+            entry = _move(repository, tree.path, entry)
             _look_again(tree.admin, entry.folder, facts, space, discard)
             # The point of no return: from here a crash is finished, not taken back.
             os.rename(tree.admin, f"{home_of(repository, entry.id)}/admin")
@@ -65,6 +64,8 @@ def remove(
         with undisturbed():
             kept = finish_removal(repository.common_dir, repository.git_folder, log)
     left = () if keep else tuple(delete(repository, entry))
+    if os.path.lexists(tree.path):
+        left += (f"{quoted(tree.path)} is there again: something still writes to it",)
     return Removed(entry.id if keep else None, entry.branch_deleted and kept is None, kept, left)
 
 
@@ -75,12 +76,15 @@ def put_back(common: str, folder: str, log: journal.Entry) -> None:
     if os.path.exists(home + "/admin"):
         finish_removal(common, folder, log)
         return
-    kept, path = str(log.data["folder"]), str(log.data["path"])
+    path = str(log.data["path"])
+    places = (str(log.data["folder"]), f"{os.path.dirname(path)}/.git-wt-trash/{log.data['trash']}")
+    kept = next((place for place in places if os.path.lexists(place)), places[0])
     if os.path.lexists(kept) and not os.path.lexists(path):
         os.rename(kept, path)
     if not os.path.lexists(kept):
         delete_ref_if_there(folder, REFS + str(log.data["trash"]))
         remove_tree(home)
+        remove_if_empty(os.path.dirname(places[1]))
         log.done()
 
 
@@ -142,11 +146,29 @@ def _hold(repository: Repository, entry: Entry, facts: Facts, admin: str, log: j
     head = facts.status.oid if facts.status else None
     tips = [head, facts.branch_oid, entry.branch_oid, *facts.commits.reflog_only, *git_state.held_commits(admin)]
     parents = [tip for tip in dict.fromkeys(tips) if tip]
-    if len(parents) > 2:
-        parents = _existing_commits(folder, parents)
+    if set(parents) - {head, entry.branch_oid}:
+        parents = _existing_commits(folder, parents)  # ORIG_HEAD and the like may name what is long gone
     tree = _index_tree(folder, facts, admin, head)
     commit = git_refs.commit_tree(folder, tree, parents, f"git-wt: removed {entry.name}")
     git_refs.change_ref(folder, REFS + entry.id, commit, "", "git-wt: removed", log.note_group)
+
+
+def _move(repository: Repository, path: str, entry: Entry) -> Entry:
+    """Rename the worktree's folder into the trash, or beside itself where the trash is behind a bind mount (which only
+    the rename tells). Raises `git` where neither works."""
+    beside = f"{os.path.dirname(path)}/.git-wt-trash/{entry.id}"
+    for folder in dict.fromkeys((entry.folder, beside)):
+        try:
+            os.makedirs(os.path.dirname(folder), exist_ok=True)
+            os.rename(path, folder)
+        except OSError as error:
+            reason = error.strerror
+            continue
+        if folder != entry.folder:
+            entry = entry._replace(folder=folder)
+            save(repository.common_dir, entry)
+        return entry
+    raise WtError("git", f"cannot remove {quoted(entry.name)}: its folder cannot be renamed: {reason}")
 
 
 def _existing_commits(folder: str, oids: Sequence[str]) -> list[str]:
@@ -222,5 +244,5 @@ def _delete_branch(common: str, folder: str, entry: Entry, log: journal.Entry) -
 def _remove_own_lock(path: str, log: journal.Entry) -> None:
     """A ref lock that a killed command left in this very removal: it is dead, and its process group has been ended."""
     if log.data["pid"] != os.getpid():
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             os.unlink(path)
