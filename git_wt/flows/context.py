@@ -76,7 +76,7 @@ def _ignored_git_dir(repository: Repository, caller: Caller) -> tuple[str, ...]:
 
 
 def _is_there(session: Session) -> bool:
-    if not os.path.isdir(session.admin):
+    if not os.path.isdir(worktree_of(session.admin) or session.admin):
         return False
     marker = load_marker(session.admin)
     return (marker.token if marker else "") == session.token

@@ -22,9 +22,10 @@ Ask = Callable[[str], str | None]  # a question in words -> keep, remove, cancel
 def leave(action: str | None, flags: Leave, caller: Caller, *, to_trash: bool, ask: Ask | None) -> Result:
     """Leave this session's worktree. Without `action`, `ask` puts the question of SPEC 5. Outside a session nothing
     happens at all. Raises `usage` (no action and nobody to ask), `has-changes`, `not-a-worktree`."""
+    before = sessions.load_session(caller.identity, caller.env)
     session, over = active_session(caller)
     if session is None:
-        return _nothing(caller, over)
+        return _nothing(before, over)
     if action is None and ask is None:
         raise WtError(
             "usage", "cannot exit: say 'keep' or 'remove'", hint="git wt exit keep   (or: git wt exit remove)"
@@ -47,12 +48,10 @@ def leave(action: str | None, flags: Leave, caller: Caller, *, to_trash: bool, a
     return result
 
 
-def _nothing(caller: Caller, over: tuple[str, ...]) -> Result:
+def _nothing(before: Session | None, over: tuple[str, ...]) -> Result:
+    """No session; the shell goes back where it was if one has just ended because its worktree is gone."""
     message = over[0] if over else "no worktree session is active"
-    goto = None
-    if over and not os.path.isdir(caller.folder):
-        goto = os.path.expanduser("~")
-    return Result("exit", {"action": "none", "message": message}, (), goto)
+    return Result("exit", {"action": "none", "message": message}, (), _way_back(before) if before else None)
 
 
 def _folder_of(session: Session) -> str:

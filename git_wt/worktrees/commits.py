@@ -34,6 +34,9 @@ class Commits(NamedTuple):
     merged: str | None = None
 
 
+_EVERYTHING = ("--branches", "--remotes", "--tags")
+
+
 def made_here(
     path: str,
     admin: str,
@@ -42,53 +45,73 @@ def made_here(
     marker: Marker | None,
     reflog: Sequence[tuple[str, str]],
 ) -> Commits:
+    """What was committed in the worktree at `path` and is not contained in its base. Up to 9 processes, most of them at
+    once; none when nothing was committed. Raises `git` when it cannot be told."""
     branch_ref = f"refs/heads/{status.branch}"
-    tips = [status.oid, refs[branch_ref].oid if branch_ref in refs else None]
-    if marker and f"refs/heads/{marker.branch}" in refs:
-        tips.append(refs[f"refs/heads/{marker.branch}"].oid)
-    committed = [oid for oid, message in reflog if not message.startswith(("checkout:", "reset:", "git-wt", "branch:"))]
-    start_oid = marker.base_commit if marker else status.oid
+    tips = [status.oid, *(refs[name].oid for name in _branches(status, marker) if name in refs)]
     known = list(dict.fromkeys(tip for tip in tips if tip))
+    original = marker.base_commit if marker else status.oid
     in_submodules = _submodule_commits(admin)
-    if marker and set(known) <= {start_oid} and {oid for oid, _ in reflog} <= {start_oid}:
+    if marker and {*known, *(oid for oid, _ in reflog)} <= {original}:
         return Commits(elsewhere=in_submodules, merged="same")
-    bases = _bases(marker, refs) if marker else []
-    everything = ("--branches", "--remotes", "--tags")
-    others = [f"--exclude={status.branch}", *everything] if status.branch else list(everything)
-    without = bases if marker else others
-    questions = [
-        reading(path, "rev-list", "--parents", *known, *(committed if marker else ()), "--not", *without, "--"),
-        git_refs.commits_question(path, known, [*without, "--remotes"]),
-    ]
-    doing = "tell which commits are only here"
-    found, unpushed = (git_refs.parse_commits(answer, doing) for answer in run_all(questions, env=environment()))
-    kept = frozenset().union(*(git_refs.reached(tip, found) for tip in known)) | {start_oid}
-    seen = list(dict.fromkeys(oid for oid, _ in reflog if oid not in kept))[:_LONGEST_REFLOG]
-    reflog_only = {}
-    if seen:
-        answer = run(git_refs.commits_question(path, seen, [*known, *everything]), env=environment())
-        reflog_only = git_refs.parse_commits(answer, doing)
+    found, unpushed = _not_contained(path, status, refs, marker, known, reflog)
+    reached = frozenset().union(*(git_refs.reached(tip, found) for tip in known)) | {original}
+    reflog_only = _reflog_only(path, known, [oid for oid, _ in reflog if oid not in reached])
     counted = {oid: parents for oid, parents in found.items() if oid not in reflog_only}
     merged = _merged(path, status.oid, marker, refs, counted)
     if merged == "squash":
         through_head = git_refs.reached(status.oid, counted)
         counted = {oid: parents for oid, parents in counted.items() if oid not in through_head}
-    tip = refs[branch_ref].oid if branch_ref in refs else None
     return Commits(
         counted=tuple(counted),
         pushed=frozenset(counted) - frozenset(unpushed),
-        on_branch=git_refs.reached(tip, counted),
+        on_branch=git_refs.reached(refs[branch_ref].oid if branch_ref in refs else None, counted),
         reflog_only=tuple(reflog_only),
         elsewhere=in_submodules,
         merged=merged,
     )
 
 
-def _bases(marker: Marker, refs: Mapping[str, Ref]) -> list[str]:
-    """The commits that what was made here may be contained in: the original HEAD, the base ref, its upstream and
-    origin's default branch as they are now."""
-    found = [marker.base_commit, *_integration_points(marker, refs)]
-    return list(dict.fromkeys(found))
+def _branches(status: Status, marker: Marker | None) -> list[str]:
+    """The branch that is checked out and the one that was made for the worktree, as full ref names."""
+    return [f"refs/heads/{name}" for name in (status.branch, marker.branch if marker else None) if name]
+
+
+def _not_contained(
+    path: str,
+    status: Status,
+    refs: Mapping[str, Ref],
+    marker: Marker | None,
+    known: Sequence[str],
+    reflog: Sequence[tuple[str, str]],
+) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
+    """The commits of the tips, and of what was committed here by the reflog, that the base lacks (without a marker:
+    that no other ref has), and those of them that no remote has. Two processes at once."""
+    if marker:
+        without = [marker.base_commit, *_integration_points(marker, refs)]
+        committed = [oid for oid, message in reflog if not message.startswith(_NO_COMMITS)]
+    else:
+        without = [*([f"--exclude={status.branch}"] if status.branch else []), *_EVERYTHING]
+        committed = []
+    questions = [
+        reading(path, "rev-list", "--parents", *known, *committed, "--not", *dict.fromkeys(without), "--"),
+        git_refs.commits_question(path, known, [*without, "--remotes"]),
+    ]
+    answers = run_all(questions, env=environment())
+    found, unpushed = (git_refs.parse_commits(answer, "tell which commits are only here") for answer in answers)
+    return found, unpushed
+
+
+_NO_COMMITS = ("checkout:", "reset:", "git-wt", "branch:")  # reflog entries that made no commit
+
+
+def _reflog_only(path: str, known: Sequence[str], oids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The commits of `oids` that neither the tips nor any ref reaches. One process or none."""
+    seen = list(dict.fromkeys(oids))[:_LONGEST_REFLOG]
+    if not seen:
+        return {}
+    answer = run(git_refs.commits_question(path, seen, [*known, *_EVERYTHING]), env=environment())
+    return git_refs.parse_commits(answer, "read the reflog")
 
 
 def _integration_points(marker: Marker, refs: Mapping[str, Ref]) -> list[str]:

@@ -72,18 +72,7 @@ def create(repository: Repository, plan: Plan, *, hooks: str | None) -> Created:
         _ignore(repository, plan.path)
         if os.path.isfile(repository.main_root + "/.git"):
             write_whole(repository.common_dir + MAIN_ROOT, os.fsencode(repository.main_root))
-        entry = journal.begin(
-            repository.state_dir,
-            "create",
-            path=plan.path,
-            branch=plan.branch,
-            oid=plan.base_commit if plan.branch_oid is None or plan.reset else plan.branch_oid,
-            oldOid=plan.branch_oid,
-            madeBranch=plan.branch_oid is None,
-            reset=plan.reset,
-            reason=f"git-wt: being made, pid {os.getpid()}",
-            phase="planned",
-        )
+        entry = _begin(repository, plan)
         try:
             admin = _register(repository, plan, entry)
         except BaseException:
@@ -143,6 +132,22 @@ def undo_creation(common: str, folder: str, entry: journal.Entry) -> None:
             os.rmdir(path)
     _undo_branch(common, folder, entry)
     entry.done()
+
+
+def _begin(repository: Repository, plan: Plan) -> journal.Entry:
+    """The journal entry: all that taking back needs."""
+    return journal.begin(
+        repository.state_dir,
+        "create",
+        path=plan.path,
+        branch=plan.branch,
+        oid=plan.base_commit if plan.branch_oid is None or plan.reset else plan.branch_oid,
+        oldOid=plan.branch_oid,
+        madeBranch=plan.branch_oid is None,
+        reset=plan.reset,
+        reason=f"git-wt: being made, pid {os.getpid()}",
+        phase="planned",
+    )
 
 
 def _require_free(repository: Repository, plan: Plan) -> None:

@@ -19,8 +19,8 @@ from git_wt.git.refs import Ref
 from git_wt.git.state import Indexed, Status
 from git_wt.model import Marker, Repository, Workspace
 from git_wt.proc import table
+from git_wt.proc.run import Completed, start
 from git_wt.proc.run import finish as finish_process
-from git_wt.proc.run import start
 from git_wt.trees import mounts_at
 from git_wt.value import NamedTuple
 from git_wt.worktrees.commits import ORIGIN_HEAD, Commits, made_here
@@ -60,50 +60,48 @@ def look(
     """Ask everything about one worktree. `aside` are processes that do not count as occupants, `sessions` the other
     live sessions that are in it. Raises nothing for what git cannot tell: that is `unknown`."""
     tree, marker = space.worktree, space.marker
+    there = os.lstat(tree.path)
+    real = os.path.realpath(tree.path)
+    standing = table.staying_in(real, aside)  # before our own git stands there
+    status_answer, index_answer, reflog_answer = _ask_git(tree.path)
     unknown: list[str] = []
-    ref_names = _ref_names(tree.branch, marker)
-    questions = [
-        git_state.status_question(tree.path, ignored=True),
-        git_state.index_question(tree.path),
-        git_refs.reflog_question(tree.path),
-    ]
-    standing = table.staying_in(os.path.realpath(tree.path), aside)  # before our own git stands there
-    children = [start(argv, env=environment()) for argv in questions]
-    mounts = mounts_at(os.path.realpath(tree.path))
-    status_answer, index_answer, reflog_answer = (finish_process(child) for child in children)
     status = _attempt(lambda: git_state.parse_status(status_answer), unknown)
     index = _attempt(lambda: git_state.parse_index(index_answer), unknown) or []
-    refs = _attempt(lambda: git_refs.find_refs(repository.git_folder, *ref_names), unknown) or {}
-    gitlinks = frozenset(entry.path for entry in index if entry.mode == "160000")
+    names = _ref_names(tree.branch, marker)
+    refs = _attempt(lambda: git_refs.find_refs(repository.git_folder, *names), unknown) or {}
     hidden = _attempt(lambda: _hidden(tree.path, index), unknown) or []
     walked = walk(tree.path, tree.admin, status, regenerable, marker)
-    commits = Commits()
-    if status:
-        asked = _attempt(
-            lambda: made_here(tree.path, tree.admin, status, refs, marker, git_refs.parse_reflog(reflog_answer)),
-            unknown,
-        )
-        commits = asked or commits
-    locked = tree.locked if tree.locked is not None else read_text(tree.admin + "/locked")
+    reflog = git_refs.parse_reflog(reflog_answer)
+    commits = status and _attempt(lambda: made_here(tree.path, tree.admin, status, refs, marker, reflog), unknown)
     branch = status.branch if status else tree.branch
-    there = os.lstat(tree.path)
     return Facts(
         status=status,
         hidden=tuple(hidden),
-        gitlinks=gitlinks,
-        commits=commits,
+        gitlinks=frozenset(entry.path for entry in index if entry.mode == "160000"),
+        commits=commits or Commits(),
         branch=branch,
         branch_oid=refs[f"refs/heads/{branch}"].oid if f"refs/heads/{branch}" in refs else None,
         refs=refs,
         precious=tuple(walked.precious),
         nested=tuple(dict.fromkeys(_nested_worktrees(repository, tree.path) + walked.nested)),
-        mounts=tuple(mounts),
+        mounts=tuple(mounts_at(real)),
         operation=git_state.operation(tree.admin),
-        locked=locked,
+        locked=tree.locked if tree.locked is not None else read_text(tree.admin + "/locked"),
         occupied=tuple([f"{found.command} ({found.pid})" for found in standing] + [f"session {s}" for s in sessions]),
         unknown=tuple(dict.fromkeys(unknown + walked.unreadable)),
         identity=(there.st_dev, there.st_ino),
     )
+
+
+def _ask_git(path: str) -> list[Completed]:
+    """Status, index and reflog of HEAD, side by side. Three processes."""
+    questions = [
+        git_state.status_question(path, ignored=True),
+        git_state.index_question(path),
+        git_refs.reflog_question(path),
+    ]
+    children = [start(argv, env=environment()) for argv in questions]
+    return [finish_process(child) for child in children]
 
 
 def _attempt(ask: Callable[[], T], unknown: list[str]) -> T | None:
