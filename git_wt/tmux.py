@@ -13,7 +13,7 @@ from git_wt.errors import WtError
 from git_wt.model import TmuxSession
 from git_wt.naming import shown
 from git_wt.proc.environment import without_exec_path
-from git_wt.proc.run import Completed, detach, replace, run
+from git_wt.proc.run import Completed, detach, foreground, run
 from git_wt.value import NamedTuple
 
 _FIELDS = ("#{session_id}", "#{session_name}", "#{@git_wt_root}", "#{@git_wt_token}", "#{session_attached}")
@@ -51,7 +51,7 @@ class Survey(NamedTuple):
     def of(self, path: str, token: str) -> TmuxSession | None:
         """The tmux session that was made for the worktree with this token, else for this path."""
         for session in self.sessions:
-            if session.token == token and session.root is not None and (token or session.root == path):
+            if session.root and (session.token or "") == token and (token or session.root == path):
                 return session
         return None
 
@@ -80,7 +80,7 @@ def survey() -> Survey:
     )
     try:
         answer = _tmux(*questions)
-    except WtError:
+    except WtError:  # not on PATH
         return Survey()
     if answer.code and not _no_server(answer):
         raise WtError("tmux", f"cannot read the tmux sessions: {_reason(answer)}")
@@ -93,6 +93,14 @@ def survey() -> Survey:
     found = [Client(row[1], row[4], row[3]) for row in rows if row[0] == "C" and len(row) == 5]
     processes = [(row[1], int(row[2])) for row in rows if row[0] == "P" and len(row) == 3]
     return Survey(tuple(sessions), tuple(found), tuple(processes))
+
+
+def survey_or_note() -> tuple[Survey, tuple[str, ...]]:
+    """As `survey`, for what can go on without: a sentence instead of an error."""
+    try:
+        return survey(), ()
+    except WtError as error:
+        return Survey(), (f"warning: {error.message}",)
 
 
 def make_session(
@@ -113,10 +121,10 @@ def make_session(
         _word(escape(folder)),
         *settings,
     ]
-    argv += ["--", *map(_word, command)] if command else []
+    argv += ["--", *_program(command)] if command else []
     for key, value in marks.items():
         argv += [";", "set-option", "-t", f"={name}:", f"@git_wt_{key}", _word(_escape_newlines(value))]
-    answer = _tmux(*argv, env=clean_environment())
+    answer = _tmux(*argv)
     if answer.code:
         code = "exists" if b"duplicate session" in answer.err else "tmux"
         raise WtError(code, f"cannot make the tmux session '{name}': {_reason(answer)}")
@@ -160,20 +168,49 @@ def leave(clients: Sequence[Client], *, elsewhere: Mapping[str, str]) -> None:
         _tmux(*argv[:-1])
 
 
-def show(session: TmuxSession) -> None:
-    """Attach this terminal to a tmux session: inside tmux by switching the client (one process), else by becoming
-    `tmux attach-session`, which does not return."""
-    if os.environ.get("TMUX"):
+def show(session: TmuxSession) -> bool:
+    """Show a tmux session on this terminal: inside tmux by switching the client, which returns at once, else by
+    attaching until it ends or is detached. Returns whether it is still there. One or two processes."""
+    if inside():
         answer = _tmux("switch-client", "-t", session.id)
         if answer.code:
             raise WtError("tmux", f"cannot switch to the tmux session '{session.name}': {_reason(answer)}")
-        return
-    replace(["tmux", "-u", "attach-session", "-t", session.id], env=clean_environment())
+        return True
+    argv = ["tmux", "-u", "attach-session", "-t", session.id]
+    foreground(argv, cwd="/", env=clean_environment(), started=lambda _: None)
+    return _tmux("has-session", "-t", session.id).code == 0
+
+
+def run_in(session: TmuxSession, folder: str, command: Sequence[str], env: Mapping[str, str]) -> None:
+    """Run a command in a new window of a tmux session that is there already. Raises `tmux`. One process."""
+    settings = [word for key, value in env.items() for word in ("-e", _word(f"{key}={value}"))]
+    argv = ["new-window", "-t", f"{session.id}:", "-c", _word(escape(folder)), *settings, "--", *_program(command)]
+    answer = _tmux(*argv)
+    if answer.code:
+        raise WtError("tmux", f"cannot run the command in '{session.name}': {_reason(answer)}")
+
+
+def hand_over(session: TmuxSession, env: Mapping[str, str]) -> None:
+    """Set variables for the panes that a tmux session will open from now on. One process."""
+    argv = [
+        word for key, value in env.items() for word in ("set-environment", "-t", session.id, key, _word(value), ";")
+    ]
+    _tmux(*argv[:-1])
+
+
+def inside() -> bool:
+    """Whether this process runs in a pane of a tmux server that is there. No process."""
+    return bool(_socket())
+
+
+def _socket() -> str:
+    path = os.environ.get("TMUX", "").split(",")[0]
+    return path if path and os.path.exists(path) else ""
 
 
 def current_session_id() -> str | None:
     """The id of the tmux session that this process runs in, by `$TMUX`. No process."""
-    words = os.environ.get("TMUX", "").rsplit(",", 2)
+    words = os.environ.get("TMUX", "").rsplit(",", 2) if inside() else []
     return f"${words[2]}" if len(words) == 3 and words[2].isdigit() else None
 
 
@@ -181,7 +218,7 @@ def clean_environment() -> dict[str, str]:
     """Our environment without git's variables, git-wt's, and git's own folder on PATH: what a tmux server and its
     panes may inherit (SPEC 7)."""
     env = {name: value for name, value in without_exec_path(os.environ).items() if not name.startswith("GIT_")}
-    if not os.path.exists(env.get("TMUX", "").split(",")[0]):
+    if not inside():
         env.pop("TMUX", None)  # stale: tmux would start a second server at that path
     return env
 
@@ -196,6 +233,11 @@ def _word(text: str) -> str:
     return text[:-1] + "\\;" if text.endswith(";") else text
 
 
+def _program(command: Sequence[str]) -> list[str]:
+    """A command as tmux runs it without a shell: it gives a single word to one."""
+    return ["sh", "-c", 'exec "$0"', _word(command[0])] if len(command) == 1 else [_word(word) for word in command]
+
+
 def _escape_newlines(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
 
@@ -208,15 +250,15 @@ def _unescape(text: str) -> str | None:
 
 def _server_may_run() -> bool:
     """Whether a tmux server's socket is there: saves a process for everybody who does not use tmux."""
-    inside = os.environ.get("TMUX", "").split(",")[0]
     parent = os.environ.get("TMUX_TMPDIR") or "/tmp"
     default = f"{parent if os.path.isdir(parent) else '/tmp'}/tmux-{os.getuid()}/default"
-    return os.path.exists(inside) if inside else os.path.exists(default)
+    return inside() or os.path.exists(default)
 
 
-def _tmux(*arguments: str, env: dict[str, str] | None = None) -> Completed:
+def _tmux(*arguments: str) -> Completed:
     # The server keeps the folder of the command that starts it; a worktree would then never be free again.
-    return run(["tmux", "-u", *arguments], env=env, cwd=os.path.expanduser("~"))
+    home = os.path.expanduser("~")
+    return run(["tmux", "-u", *arguments], env=clean_environment(), cwd=home if os.path.isdir(home) else "/")
 
 
 def _no_server(answer: Completed) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from git_wt import terminal
+from git_wt import terminal, tmux
 from git_wt.errors import WtError
 from git_wt.flows.reattach import find_session
-from git_wt.flows.visit import on_tmux
 from git_wt.model import Caller, Result
 
 
@@ -24,5 +23,5 @@ def run(args: Namespace, caller: Caller) -> Result:
         return Result("attach", data)
     if not terminal.interactive():
         raise WtError("tmux", "cannot attach: there is no terminal", hint=f"tmux attach -t '={session.name}'")
-    on_tmux(session)
+    tmux.show(session)
     return Result("attach", data)

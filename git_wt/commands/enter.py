@@ -65,11 +65,11 @@ def stay(entered: enter.Entered, command: list[str], attach: bool, caller: Calle
     """What follows entering, as the caller's terminal and integration allow."""
     session, result = entered.session, entered.result
     on_person = terminal.interactive() and not caller.json
-    if entered.tmux and session.tmux_session:
-        if attach and on_person and terminal.output_is_terminal():
-            asking.say(result)
-            visit.on_tmux(entered.tmux)
-        return result._replace(goto=None)
+    if entered.tmux:
+        if not (attach and on_person and terminal.output_is_terminal()):
+            return result._replace(goto=None)
+        asking.say(result)
+        return visit.on_tmux(session, entered.tmux, caller, asking.keep_or_remove)
     if command:
         asking.say(result)
         code, after = visit.with_command(session, command, caller, asking.keep_or_remove if on_person else None)

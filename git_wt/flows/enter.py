@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from git_wt import sessions, tmux
 from git_wt.errors import WtError
@@ -63,15 +63,19 @@ def enter(request: Request, caller: Caller) -> Entered:
     context = open_here(caller)
     context.config.require_valid()
     wants_tmux = context.config.values["tmux.auto"] if request.tmux is None else request.tmux
-    tmux_survey = tmux.survey() if wants_tmux else None
+    tmux_survey, unread = tmux.survey_or_note() if wants_tmux else (None, ())
     space, notes, resumed = _find_or_make(context, caller, request, tmux_survey)
     identity = caller.identity or sessions.fresh_identity()
-    on_tmux = _tmux_session(context.repository, space, identity, request, tmux_survey) if tmux_survey else space.tmux
+    on_tmux, unmade = space.tmux, tuple[str, ...]()
+    if wants_tmux:
+        on_tmux, unmade = _tmux_session(context.repository, space, identity, request)
     if on_tmux and space.marker and space.marker.tmux_session != on_tmux.name:
         space = space._replace(marker=space.marker._replace(tmux_session=on_tmux.name))
         save_marker(space.worktree.admin, space.marker)  # type: ignore[arg-type]
     session = _record(context.repository, space, identity, on_tmux, request, caller)
-    return Entered(session, on_tmux, _result(space, session, on_tmux, resumed, (*over, *context.notes, *notes)))
+    return Entered(
+        session, on_tmux, _result(space, session, on_tmux, resumed, (*over, *context.notes, *notes, *unread, *unmade))
+    )
 
 
 def require_enterable(request: Request, caller: Caller) -> None:
@@ -216,25 +220,44 @@ def _moved(repository: Repository, space: Workspace, number: int | None) -> tupl
 
 
 def _tmux_session(
-    repository: Repository, space: Workspace, identity: Identity, request: Request, known: tmux.Survey
+    repository: Repository, space: Workspace, identity: Identity, request: Request
+) -> tuple[TmuxSession | None, tuple[str, ...]]:
+    """The worktree's tmux session, made if it is not there, or a sentence why there is none: the worktree is good
+    without. One or two processes."""
+    env = {"GIT_WT_SESSION": identity.id}
+    try:
+        if space.tmux is None:
+            return _make_tmux_session(repository, space, env, request.command), ()
+        if request.command:
+            tmux.run_in(space.tmux, space.worktree.path, request.command, env)
+        tmux.hand_over(space.tmux, env)
+    except WtError as error:
+        return space.tmux, (f"warning: {error.message}",)
+    return space.tmux, ()
+
+
+def _make_tmux_session(
+    repository: Repository, space: Workspace, env: Mapping[str, str], command: Sequence[str]
 ) -> TmuxSession:
-    """The worktree's tmux session, made if it is not there. At most one process."""
-    if space.tmux:
-        return space.tmux
+    """A new tmux session. Where the name is taken: by our own, made by another caller just now, that one is used; by
+    somebody else's, the name gets a hash (SPEC 7)."""
     tree = space.worktree
-    taken = frozenset(session.name for session in known.sessions)
+    token = space.marker.token if space.marker else ""
+    marks = {"root": tree.path, "name": space.name, "token": token}
     branch = tree.branch or space.name
-    marks = {"root": tree.path, "name": space.name, "token": space.marker.token if space.marker else ""}
+    taken: frozenset[str] = frozenset()
     while True:
         name = tmux_name(repository.name, branch, f"{repository.common_dir}\n{branch}", taken)
         try:
-            return tmux.make_session(
-                name, tree.path, marks=marks, env={"GIT_WT_SESSION": identity.id}, command=request.command
-            )
+            return tmux.make_session(name, tree.path, marks=marks, env=env, command=command)
         except WtError as error:
-            if error.code != "exists" or len(taken) > len(known.sessions) + 8:
+            if error.code != "exists" or name in taken:
                 raise
-            taken |= {name}
+        known = tmux.survey()
+        ours = known.of(tree.path, token)
+        if ours:
+            return ours
+        taken = frozenset(session.name for session in known.sessions)
 
 
 def _record(

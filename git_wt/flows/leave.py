@@ -16,6 +16,7 @@ from git_wt.proc import table
 from git_wt.worktrees.verdict import Leave
 
 KEEP, REMOVE, CANCEL = "keep", "remove", "cancel"
+CANCELLED = 1  # the exit code of an exit that was called off
 Ask = Callable[[str], str | None]  # a question in words -> keep, remove, cancel or None (the input ended)
 
 
@@ -24,6 +25,7 @@ def leave(action: str | None, flags: Leave, caller: Caller, *, to_trash: bool, a
     happens at all. Raises `usage` (no action and nobody to ask), `has-changes`, `not-a-worktree`."""
     before = sessions.load_session(caller.identity, caller.env)
     session, over = active_session(caller)
+    session = session or _session_of_pane(caller)
     if session is None:
         return _nothing(before, over)
     if action is None and ask is None:
@@ -31,21 +33,36 @@ def leave(action: str | None, flags: Leave, caller: Caller, *, to_trash: bool, a
             "usage", "cannot exit: say 'keep' or 'remove'", hint="git wt exit keep   (or: git wt exit remove)"
         )
     context = open_here(caller, folder=_folder_of(session))
-    tmux_survey = tmux.survey()
+    tmux_survey, unread = (tmux.survey(), ()) if action == REMOVE else tmux.survey_or_note()
     space = _by_admin(all_workspaces(context, caller, tmux_survey), session)
     if action is None and ask is not None:
         action, flags = _asked(context, space, session, flags, tmux_survey, ask)
     if action == CANCEL:
-        return Result("exit", {"action": "none", "message": f"still in {quoted(space.name)}"}, warned(context), None, 1)
+        return Result(
+            "exit", {"action": "none", "message": f"still in {quoted(space.name)}"}, warned(context), None, CANCELLED
+        )
     if action == REMOVE:
         result = _remove(context, space, session, flags, tmux_survey, to_trash)
     else:
         result = _keep(space, session, tmux_survey)
     sessions.end_session(session.id, caller.env)
     sessions.remember(caller.identity, space.worktree.path, caller.env)
-    result = result._replace(notes=(*warned(context), *result.notes))
+    result = result._replace(notes=(*warned(context), *unread, *result.notes))
     _end_subshell(session, result.code, caller)
     return result
+
+
+def _session_of_pane(caller: Caller) -> Session | None:
+    """The session whose tmux session we run in: a pane may be older than the session that resumed its worktree. One
+    tmux process, none outside tmux."""
+    inside = tmux.current_session_id()
+    known = tmux.survey_or_note()[0] if inside else tmux.Survey()
+    for tmux_session in known.sessions:
+        if tmux_session.id == inside and tmux_session.root:
+            for session, _ in sessions.all_sessions(caller.env):
+                if session.tmux_session == tmux_session.name and session.token == (tmux_session.token or ""):
+                    return session
+    return None
 
 
 def _nothing(before: Session | None, over: tuple[str, ...]) -> Result:
@@ -133,7 +150,7 @@ def _remove(
         data["message"] += f" (git wt undo {removed.undo})"
     else:
         data["message"] += " for good"
-    notes = [*removal.branch_note(space, removed, looked.leave), *removal.warning_notes(looked, removed.undo)]
+    notes = [*removal.branch_note(looked, removed), *removal.warning_notes(looked, removed.undo)]
     return Result("exit", data, (*notes, *removed.left), _way_back(session))
 
 

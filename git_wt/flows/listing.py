@@ -30,17 +30,17 @@ def listing(caller: Caller, *, status: bool, whole: bool) -> Result:
     """Every worktree, main first, then the newest. Without `status`: one git process and one tmux; with it one more for
     all branches and one a worktree, side by side; `whole` asks everything that removal asks, one after the other."""
     context = open_here(caller)
-    tmux_survey = tmux.survey()
+    tmux_survey, unread = tmux.survey_or_note()
     spaces = _sorted(all_workspaces(context, caller, tmux_survey))
     session = next((inside for space in spaces for inside in space.sessions if _is(inside, caller)), None)
     rows = [_row(space, context, session) for space in spaces]
     if status:
-        _add_states(context, spaces, rows)
+        _add_states(context, spaces, rows, tmux_survey)
     if whole:
         for space, row in zip(spaces, rows, strict=True):
             if not space.worktree.is_main and not row["missing"]:
                 _add_verdict(context, space, row, tmux_survey, session)
-    return Result("list", {"worktrees": rows}, warned(context))
+    return Result("list", {"worktrees": rows}, (*warned(context), *unread))
 
 
 def _is(session: Session, caller: Caller) -> bool:
@@ -74,7 +74,7 @@ def _row(space: Workspace, context: Context, session: Session | None) -> Json:
     return row
 
 
-def _add_states(context: Context, spaces: Sequence[Workspace], rows: Sequence[Json]) -> None:
+def _add_states(context: Context, spaces: Sequence[Workspace], rows: Sequence[Json], tmux_survey: tmux.Survey) -> None:
     """Statuses, distances and the blockers that come with them."""
     repository = context.repository
     there = [n for n, row in enumerate(rows) if not row["missing"] and not (n == 0 and repository.bare)]
@@ -82,7 +82,8 @@ def _add_states(context: Context, spaces: Sequence[Workspace], rows: Sequence[Js
     questions = [git_state.status_question(spaces[n].worktree.path, ignored=False, upstream=True) for n in there]
     answers = list(run_all([*graph, *questions], env=environment()))
     distances = _distances(spaces, answers.pop(0)) if graph else {}
-    standing = table.standing_in(repository.main_root, table.relatives(())) if len(spaces) > 1 else []
+    panes = tuple(pid for space in spaces for pid in tmux_survey.processes(space.tmux))
+    standing = table.standing_in("/", table.relatives(panes)) if len(spaces) > 1 else []
     for n, answer in zip(there, answers, strict=True):
         space, row = spaces[n], rows[n]
         try:

@@ -134,7 +134,7 @@ def _on_existing_branch(context: Context, wish: Wish, plan: Plan, have: Ref) -> 
         return plan._replace(ours=ours and not wish.branch), (f"using branch {quoted(branch)} as it is",)
     only_here = git_refs.count_only_here(folder, have.oid, branch)
     if wish.reset_branch:
-        rescue = f"refs/git-wt/rescue/{branch}/{int(time.time())}"
+        rescue = f"refs/git-wt/rescue/{branch}/{time.time_ns()}"
         git_refs.change_ref(folder, rescue, have.oid, "", "git-wt: before --reset-branch")
         return plan._replace(reset=True, ours=ours), (f"the old {quoted(branch)} is kept as {quoted(rescue)}",)
     if ours and not only_here:

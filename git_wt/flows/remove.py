@@ -108,10 +108,11 @@ def kill_tmux(space: Workspace, tmux_survey: tmux.Survey) -> None:
         raise WtError("tmux", f"removed {quoted(space.name)}, but its tmux session '{space.tmux.name}' is still there")
 
 
-def branch_note(space: Workspace, removed: removal.Removed, leave: Leave) -> tuple[str, ...]:
+def branch_note(looked: Looked, removed: removal.Removed) -> tuple[str, ...]:
     """A sentence when a branch stays, and why."""
-    branch = space.worktree.branch
-    made = space.marker.branch if space.marker else None
+    space, leave = looked.space, looked.leave
+    branch = looked.facts.branch
+    made = space.marker.branch if space.marker and f"refs/heads/{space.marker.branch}" in looked.facts.refs else None
     if removed.branch_kept:
         return (f"branch {quoted(made or '')} stays: {removed.branch_kept}",)
     notes = []
@@ -157,7 +158,7 @@ def remove(names: Sequence[str], leave: Leave, caller: Caller, *, to_trash: bool
             continue
         gone.append(_gone(space, removed))
         undo += [removed.undo] if removed.undo else []
-        notes += [*branch_note(space, removed, looked.leave), *warning_notes(looked, removed.undo), *removed.left]
+        notes += [*branch_note(looked, removed), *warning_notes(looked, removed.undo), *removed.left]
         goto = _way_out(caller, context.repository, space, active, goto)
     return Result("remove", {"removed": gone, "kept": kept, "undo": undo}, tuple(notes), goto, code)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from git_wt import external, sessions, tmux
 from git_wt.errors import WtError
 from git_wt.flows.context import active_session
-from git_wt.flows.leave import KEEP, Ask, leave
+from git_wt.flows.leave import CANCELLED, KEEP, Ask, leave
 from git_wt.model import Caller, Identity, Result, Session, TmuxSession
 from git_wt.proc import table
 from git_wt.worktrees.verdict import Leave
@@ -16,15 +16,20 @@ from git_wt.worktrees.verdict import Leave
 
 def in_subshell(session: Session, caller: Caller, ask: Ask) -> Result | int:
     """Start the person's shell in the worktree. `exit` typed in it ends it and its exit code is returned; when it ends
-    by itself while the session goes on, the question of SPEC 5 is put. One process."""
+    by itself while the session goes on, the question of SPEC 5 is put; on cancel it starts again. One process."""
     own = caller._replace(env={**caller.env, "GIT_WT_SESSION": session.id})
 
     def started(pid: int) -> None:
         sessions.save_session(session._replace(subshell=f"{pid}:{table.start_time(pid)}"), caller.env)
 
-    external.run_here(external.shell(caller.env), cwd=session.path, env=own.env, started=started)
-    outcome = sessions.subshell_outcome(session.id, caller.env)
-    return outcome if outcome is not None else _afterwards(session, caller, ask)
+    while True:
+        external.run_here(external.shell(caller.env), cwd=session.path, env=own.env, started=started)
+        outcome = sessions.subshell_outcome(session.id, caller.env)
+        if outcome is not None:
+            return outcome
+        result = _afterwards(session, caller, ask)
+        if result.code != CANCELLED:
+            return result
 
 
 def with_command(
@@ -37,9 +42,13 @@ def with_command(
     return code, _afterwards(session, caller, ask)
 
 
-def on_tmux(session: TmuxSession) -> None:
-    """Show a tmux session on this terminal. Outside tmux this does not return."""
-    tmux.show(session)
+def on_tmux(session: Session, tmux_session: TmuxSession, caller: Caller, ask: Ask) -> Result:
+    """Show the tmux session on this terminal. When it has ended while our session goes on, the question of SPEC 5 is
+    put; when the client was only detached or switched, nothing is said. One process."""
+    if tmux.show(tmux_session):
+        return Result("quiet", {})
+    after = _afterwards(session, caller, ask)
+    return after._replace(goto=None) if after.data["message"] else Result("quiet", {})
 
 
 def _afterwards(session: Session, caller: Caller, ask: Ask | None) -> Result:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from git_wt.git.call import act, ask, lines, reading, require, split_z
-from git_wt.proc.run import Completed
+from git_wt.git.call import act, ask, environment, lines, reading, require, split_z
+from git_wt.proc.run import Completed, run
 from git_wt.value import NamedTuple
 
 
@@ -50,7 +50,8 @@ def is_bad_branch(name: str) -> bool:
 def configuration(folder: str) -> dict[str, str]:
     """git's own settings in force in `folder`; names in lower case but for the middle part. One process."""
     found = {}
-    for item in split_z(require(ask(folder, "config", "-z", "--list"), "read git's configuration")):
+    answer = run(["git", "-C", folder, "config", "-z", "--list"], env=environment())  # not through our own `-c`
+    for item in split_z(require(answer, "read git's configuration")):
         key, _, value = item.partition("\n")
         found[key] = value
     return found

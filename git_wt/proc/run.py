@@ -16,10 +16,6 @@ from contextlib import contextmanager, suppress
 from git_wt.errors import WtError
 from git_wt.value import NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
-
 _CHUNK = 1 << 16
 _SMALL = 4096  # fits every pipe's buffer, so it can be written before anything is read
 
@@ -187,15 +183,6 @@ def foreground(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], started
     return code if code >= 0 else 128 - code
 
 
-def replace(argv: Sequence[str], *, env: Mapping[str, str]) -> NoReturn:
-    """Become `argv` (for `tmux attach`). Does not return; raises `not-found` if it is not on PATH."""
-    try:
-        _reset_signals()
-        os.execvpe(argv[0], list(argv), dict(env))
-    except FileNotFoundError as error:
-        raise WtError("not-found", f"cannot run '{argv[0]}': it is not on PATH") from error
-
-
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Put off hang-up, interrupt and terminate while something is taken back. Programs started meanwhile get the
@@ -272,6 +259,7 @@ def _fork_gated(
     group: bool,
 ) -> int:
     gate_read, gate_write = os.pipe()
+    failed_read, failed_write = os.pipe()  # closed by a successful exec
     pid = os.fork()
     if pid == 0:
         try:
@@ -281,15 +269,23 @@ def _fork_gated(
             if os.read(gate_read, 1):
                 os.chdir(cwd or ".")
                 _become(argv, env, fds)
+        except OSError as error:
+            os.write(failed_write, str(error.errno).encode())
         finally:
             os._exit(127)
     os.close(gate_read)
+    os.close(failed_write)
     try:
         if on_group:
             on_group(pid)
         os.write(gate_write, b"1")
     finally:
         os.close(gate_write)  # closed without a byte: the child ends unrun
+    with os.fdopen(failed_read, "rb") as failed:
+        number = failed.read()
+    if number:
+        os.waitpid(pid, 0)
+        raise OSError(int(number), os.strerror(int(number)), argv[0])
     return pid
 
 

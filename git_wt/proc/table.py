@@ -76,7 +76,7 @@ def relatives(roots: tuple[int, ...]) -> frozenset[int]:
 def standing_in(folder: str, aside: frozenset[int]) -> list[Standing]:
     """Processes of any readable user whose working folder is `folder` (a real path) or below it, but for `aside`."""
     found = _cwds_linux() if _LINUX else _cwds_lsof()
-    prefix = folder + "/"
+    prefix = folder.rstrip("/") + "/"
     return [
         Standing(pid, _command(pid), cwd)
         for pid, cwd in found

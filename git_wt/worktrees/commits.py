@@ -47,9 +47,8 @@ def made_here(
 ) -> Commits:
     """What was committed in the worktree at `path` and is not contained in its base. Up to 9 processes, most of them at
     once; none when nothing was committed. Raises `git` when it cannot be told."""
-    branch_ref = f"refs/heads/{status.branch}"
-    tips = [status.oid, *(refs[name].oid for name in _branches(status, marker) if name in refs)]
-    known = list(dict.fromkeys(tip for tip in tips if tip))
+    branch_tips = [refs[name].oid for name in _branches(status, marker) if name in refs]
+    known = list(dict.fromkeys(tip for tip in (status.oid, *branch_tips) if tip))
     original = marker.base_commit if marker else status.oid
     in_submodules = _submodule_commits(admin)
     if marker and {*known, *(oid for oid, _ in reflog)} <= {original}:
@@ -65,7 +64,7 @@ def made_here(
     return Commits(
         counted=tuple(counted),
         pushed=frozenset(counted) - frozenset(unpushed),
-        on_branch=git_refs.reached(refs[branch_ref].oid if branch_ref in refs else None, counted),
+        on_branch=frozenset().union(*(git_refs.reached(tip, counted) for tip in branch_tips)),
         reflog_only=tuple(reflog_only),
         elsewhere=in_submodules,
         merged=merged,
@@ -95,7 +94,7 @@ def _not_contained(
         committed = []
     questions = [
         reading(path, "rev-list", "--parents", *known, *committed, "--not", *dict.fromkeys(without), "--"),
-        git_refs.commits_question(path, known, [*without, "--remotes"]),
+        git_refs.commits_question(path, [*known, *committed], [*without, "--remotes"]),
     ]
     answers = run_all(questions, env=environment())
     found, unpushed = (git_refs.parse_commits(answer, "tell which commits are only here") for answer in answers)

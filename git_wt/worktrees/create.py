@@ -96,7 +96,7 @@ def create(repository: Repository, plan: Plan, *, hooks: str | None) -> Created:
     tree = Worktree(plan.path, admin, head, plan.branch, str(entry.data["reason"]))
     created = Created(tree, marker, entry, None)
     try:
-        return created._replace(hook_failure=_post_checkout(plan.path, hooks, head))
+        return created._replace(hook_failure=_post_checkout(plan.path, hooks, head, entry))
     except BaseException:  # a signal: what is complete stays, unlocked
         finish(created)
         raise
@@ -173,7 +173,7 @@ def _ignore(repository: Repository, path: str) -> None:
     """Make git ignore the folder of worktrees, in this clone only."""
     parent, root = os.path.dirname(path), repository.main_root
     shown_as = parent if parent != root else path
-    if shown_as.startswith(root + "/") and not repository.bare:
+    if shown_as.startswith(root + "/") and (not repository.bare or os.path.isdir(root + "/.git")):
         pattern = "".join("\\" + c if c in "*?[\\" else c for c in shown_as[len(root) :])
         if "\n" not in pattern:
             add_line(repository.common_dir + "/info/exclude", pattern.rstrip(" ") + "/")
@@ -212,7 +212,7 @@ def _check_out(plan: Plan, entry: journal.Entry) -> None:
         raise failure(answer, f"check out {quoted(plan.branch)}")
 
 
-def _post_checkout(path: str, hooks: str | None, oid: str) -> str | None:
+def _post_checkout(path: str, hooks: str | None, oid: str, entry: journal.Entry) -> str | None:
     """Run the main checkout's post-checkout hook as `git worktree add` does; returns why it failed. One process or
     none. `git hook run` gives it the null commit by which scripts know a new worktree."""
     if hooks is None or not os.access(f"{hooks}/post-checkout", os.X_OK):
@@ -222,7 +222,7 @@ def _post_checkout(path: str, hooks: str | None, oid: str) -> str | None:
     env = environment(english=False)
     for name in ("GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS"):
         env.pop(name, None)
-    answer = run(argv, env=env)
+    answer = run(argv, env=env, on_group=entry.note_group)
     if answer.code == 0:
         return None
     said = shown(os.fsdecode(answer.err).strip().rpartition("\n")[2])

@@ -74,13 +74,14 @@ def look(
     reflog = git_refs.parse_reflog(reflog_answer)
     commits = status and _attempt(lambda: made_here(tree.path, tree.admin, status, refs, marker, reflog), unknown)
     branch = status.branch if status else tree.branch
+    on_branch = refs.get(f"refs/heads/{branch}") if branch else None
     return Facts(
         status=status,
         hidden=tuple(hidden),
         gitlinks=frozenset(entry.path for entry in index if entry.mode == "160000"),
         commits=commits or Commits(),
         branch=branch,
-        branch_oid=refs[f"refs/heads/{branch}"].oid if f"refs/heads/{branch}" in refs else None,
+        branch_oid=on_branch.oid if on_branch else None,
         refs=refs,
         precious=tuple(walked.precious),
         nested=tuple(dict.fromkeys(_nested_worktrees(repository, tree.path) + walked.nested)),

@@ -66,7 +66,7 @@ def remove(
     left = () if keep else tuple(delete(repository, entry))
     if os.path.lexists(tree.path):
         left += (f"{quoted(tree.path)} is there again: something still writes to it",)
-    return Removed(entry.id if keep else None, entry.branch_deleted and kept is None, kept, left)
+    return Removed(entry.id if keep else None, entry.deleted is not None and kept is None, kept, left)
 
 
 def put_back(common: str, folder: str, log: journal.Entry) -> None:
@@ -95,10 +95,10 @@ def finish_removal(common: str, folder: str, log: journal.Entry) -> str | None:
     entry = load(common, str(log.data["trash"]))
     remove_if_empty(common + "/worktrees")
     kept = None
-    if entry and entry.branch_deleted and entry.branch:
+    if entry and entry.deleted:
         kept = _delete_branch(common, folder, entry, log)
         if kept:
-            save(common, entry._replace(branch_deleted=False))
+            save(common, entry._replace(deleted=None))
     log.done()
     return kept
 
@@ -108,19 +108,19 @@ def _write_entry(repository: Repository, space: Workspace, facts: Facts, where: 
     now = time.time()
     entry_id = time.strftime("%Y%m%d-%H%M%S", time.localtime(now)) + "-" + os.urandom(2).hex()
     home = home_of(repository, entry_id)
-    branch = space.marker.branch if space.marker and delete_branch else facts.branch
-    ref = facts.refs.get(f"refs/heads/{branch}")
-    deletable = bool(delete_branch and branch and ref)
+    made = space.marker.branch if space.marker and delete_branch else None
+    ref = facts.refs.get(f"refs/heads/{made}") if made else None
     entry = Entry(
         id=entry_id,
         name=space.name,
         path=tree.path,
         folder=home + "/worktree" if where == repository.state_dir + "/trash" else f"{where}/{entry_id}",
         admin_id=os.path.basename(tree.admin),
-        branch=branch,
-        branch_oid=ref.oid if ref else None,
-        branch_deleted=deletable,
-        settings=tuple(git_refs.branch_settings(repository.git_folder, branch)) if deletable and branch else (),
+        branch=facts.branch,
+        branch_oid=facts.branch_oid,
+        deleted=made if ref else None,
+        deleted_oid=ref.oid if ref else None,
+        settings=tuple(git_refs.branch_settings(repository.git_folder, made)) if made and ref else (),
         locked=facts.locked,
         removed_at=now,
     )
@@ -144,9 +144,9 @@ def _hold(repository: Repository, entry: Entry, facts: Facts, admin: str, log: j
     Two git processes, more where something is staged."""
     folder = repository.git_folder
     head = facts.status.oid if facts.status else None
-    tips = [head, facts.branch_oid, entry.branch_oid, *facts.commits.reflog_only, *git_state.held_commits(admin)]
+    tips = [head, entry.branch_oid, entry.deleted_oid, *facts.commits.reflog_only, *git_state.held_commits(admin)]
     parents = [tip for tip in dict.fromkeys(tips) if tip]
-    if set(parents) - {head, entry.branch_oid}:
+    if set(parents) - {head, entry.branch_oid, entry.deleted_oid}:
         parents = _existing_commits(folder, parents)  # ORIG_HEAD and the like may name what is long gone
     tree = _index_tree(folder, facts, admin, head)
     commit = git_refs.commit_tree(folder, tree, parents, f"git-wt: removed {entry.name}")
@@ -223,7 +223,7 @@ def _but(changes: Iterable[git_state.Change], gitlinks: frozenset[str]) -> froze
 
 def _delete_branch(common: str, folder: str, entry: Entry, log: journal.Entry) -> str | None:
     """Delete the branch by compare-and-swap. Returns why it stays. One process, two where it has settings."""
-    branch = str(entry.branch)
+    branch = str(entry.deleted)
     elsewhere = checked_out(common, branch)
     if elsewhere:
         return f"it is checked out at {quoted(elsewhere)}"
@@ -231,7 +231,7 @@ def _delete_branch(common: str, folder: str, entry: Entry, log: journal.Entry) -
         return "it is the default branch"
     _remove_own_lock(f"{common}/refs/heads/{branch}.lock", log)
     try:
-        git_refs.delete_ref(folder, f"refs/heads/{branch}", str(entry.branch_oid), log.note_group)
+        git_refs.delete_ref(folder, f"refs/heads/{branch}", str(entry.deleted_oid), log.note_group)
     except WtError:
         found = git_refs.find_refs(folder, f"refs/heads/{branch}")
         if found:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from git_wt import journal
 from git_wt.errors import WtError
@@ -28,7 +28,8 @@ REFS = "refs/git-wt/trash/"
 
 class Entry(NamedTuple):
     """One removed worktree. `folder` is where its files are, `path` where they were, `removed_at` seconds since the
-    epoch; `branch_deleted` says whether `undo` makes the branch again."""
+    epoch. `branch` is what HEAD was on, at `branch_oid`; `deleted` is the branch that went along, at `deleted_oid` and
+    with its settings; `undo` makes it again."""
 
     id: str
     name: str
@@ -37,7 +38,8 @@ class Entry(NamedTuple):
     admin_id: str
     branch: str | None
     branch_oid: str | None
-    branch_deleted: bool
+    deleted: str | None
+    deleted_oid: str | None
     settings: tuple[tuple[str, str], ...]
     locked: str | None
     removed_at: float
@@ -76,10 +78,12 @@ def undo(repository: Repository, entry: Entry) -> tuple[str, str | None]:
                 "not-found", f"cannot bring back {quoted(entry.id)}: its files are gone from {quoted(entry.folder)}"
             )
         path = _free_path(entry.path)
-        branch = entry.branch and _branch_to_use(repository, entry)
+        branch = _branch_to_use(repository, entry.branch, entry.branch_oid)
+        other = entry.deleted if entry.deleted != entry.branch else None
+        other = _branch_to_use(repository, other, entry.deleted_oid)
         admin = _free_path(f"{repository.common_dir}/worktrees/{entry.admin_id}", joint="")
         log = journal.begin(
-            repository.state_dir, "undo", trash=entry.id, path=path, branch=branch, admin=admin, folder=entry.folder
+            repository.state_dir, "undo", trash=entry.id, path=path, branch=branch, other=other, admin=admin
         )
         with undisturbed():
             finish_undo(repository.common_dir, repository.git_folder, log)
@@ -96,11 +100,7 @@ def finish_undo(common: str, folder: str, log: journal.Entry) -> None:
     if entry is None:
         log.done()
         return
-    if branch and entry.branch_oid and f"refs/heads/{branch}" not in git_refs.find_refs(folder, f"refs/heads/{branch}"):
-        message = "git-wt: brought back" if _was_ours(home) else "brought back by git-wt"
-        git_refs.change_ref(folder, f"refs/heads/{branch}", str(entry.branch_oid), "", message, log.note_group)
-        if branch == entry.branch:
-            git_refs.restore_branch_settings(folder, entry.settings)
+    _restore_branches(folder, entry, {branch: entry.branch_oid, data["other"]: entry.deleted_oid}, home, log)
     if os.path.lexists(entry.folder) and not os.path.lexists(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         os.rename(entry.folder, path)
@@ -115,6 +115,21 @@ def finish_undo(common: str, folder: str, log: journal.Entry) -> None:
     remove_tree(home)
     remove_if_empty(os.path.dirname(entry.folder))
     log.done()
+
+
+def _restore_branches(
+    folder: str, entry: Entry, wanted: Mapping[str | None, str | None], home: str, log: journal.Entry
+) -> None:
+    """Make the branch that HEAD will be on, and another that was deleted, where they are not there."""
+    oids = {name: oid for name, oid in wanted.items() if name and oid}
+    found = git_refs.find_refs(folder, *(f"refs/heads/{name}" for name in oids)) if oids else {}
+    for name, oid in oids.items():
+        if f"refs/heads/{name}" in found:
+            continue
+        message = "git-wt: brought back" if _was_ours(home) and name == entry.deleted else "brought back by git-wt"
+        git_refs.change_ref(folder, f"refs/heads/{name}", oid, "", message, log.note_group)
+        if name == entry.deleted:
+            git_refs.restore_branch_settings(folder, entry.settings)
 
 
 def delete(repository: Repository, entry: Entry) -> list[str]:
@@ -175,14 +190,15 @@ def delete_ref_if_there(folder: str, ref: str) -> None:
         git_refs.delete_ref(folder, ref, found.oid)
 
 
-def _branch_to_use(repository: Repository, entry: Entry) -> str:
-    """The branch that the worktree comes back with: its own if that is free and where it was, else with a number."""
-    branch, number = str(entry.branch), 1
-    found = git_refs.find_refs(repository.git_folder, "refs/heads")
+def _branch_to_use(repository: Repository, branch: str | None, oid: str | None) -> str | None:
+    """The branch that is brought back: itself if that is free or where it was, else with a number."""
+    if branch is None:
+        return None
+    number, found = 1, git_refs.find_refs(repository.git_folder, "refs/heads")
     while True:
         name = branch if number == 1 else f"{branch}-{number}"
         have = found.get(f"refs/heads/{name}")
-        free = have is None or (number == 1 and have.oid == entry.branch_oid)
+        free = have is None or (number == 1 and have.oid == oid)
         if free and not checked_out(repository.common_dir, name):
             return name
         number += 1
