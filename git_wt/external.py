@@ -21,8 +21,10 @@ def run_here(
     cwd: str,
     env: Mapping[str, str],
     started: Callable[[int], None] = lambda _: None,
+    output: int = 1,
 ) -> int:
-    """Run a program of the user's in `cwd` with our terminal and return its exit code (127: not found). One process."""
+    """Run a program of the user's in `cwd` with our terminal, its stdout to the descriptor `output`, and return its
+    exit code (127: not found, which is said). One process."""
     own = {**without_exec_path(env), "PWD": cwd}
     own.pop("OLDPWD", None)
-    return foreground(argv, cwd=cwd, env=own, started=started)
+    return foreground(argv, cwd=cwd, env=own, started=started, output=output)

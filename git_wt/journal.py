@@ -7,6 +7,7 @@ not work: git is the truth (SAFETY 6, 7). Knows no git command and no worktree.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import time
@@ -75,6 +76,14 @@ def _busy(fd: int, state_dir: str) -> WtError:
     return WtError("busy", f"cannot change worktrees now: '{path}' is held{whose}", hint="try again in a moment")
 
 
+def taken_since(state_dir: str, moment: float) -> bool:
+    """Whether anybody has had the lock since `moment` (seconds since the epoch). No process."""
+    try:
+        return os.stat(state_dir + "/lock").st_mtime >= moment
+    except OSError:
+        return False
+
+
 class Entry:
     """A journal entry: what is being done, by whom, how far it is. It outlives the call that began it."""
 
@@ -120,15 +129,25 @@ def abandoned(state_dir: str) -> list[Entry]:
     """The entries whose owner is dead, oldest first. Cheap when there are none: one folder is listed. No process."""
     folder = state_dir + "/journal"
     try:
-        names = [name for name in os.listdir(folder) if name.endswith(".json")]
+        names = os.listdir(folder)
     except OSError:
         return []
     found = []
-    for name in names:
+    for name in (name for name in names if name.endswith(".tmp")):
+        _drop_half_written(f"{folder}/{name}")
+    for name in (name for name in names if name.endswith(".json")):
         data = read_json(f"{folder}/{name}")
         if data is not None and _owner_is_dead(data):
             found.append(Entry(f"{folder}/{name}", data))
     return sorted(found, key=lambda entry: float(entry.data.get("time", 0)))
+
+
+def _drop_half_written(path: str) -> None:
+    """Delete a file that its writer was killed over (`<name>.<pid>.tmp`)."""
+    pid = path.split(".")[-2]
+    if pid.isdigit() and table.start_time(int(pid)) is None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
 
 
 def _owner_is_dead(data: Json) -> bool:

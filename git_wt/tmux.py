@@ -177,7 +177,7 @@ def show(session: TmuxSession) -> bool:
             raise WtError("tmux", f"cannot switch to the tmux session '{session.name}': {_reason(answer)}")
         return True
     argv = ["tmux", "-u", "attach-session", "-t", session.id]
-    foreground(argv, cwd="/", env=clean_environment(), started=lambda _: None)
+    foreground(argv, cwd="/", env=clean_environment())
     return _tmux("has-session", "-t", session.id).code == 0
 
 

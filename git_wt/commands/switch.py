@@ -6,7 +6,6 @@ from argparse import ArgumentParser, Namespace
 
 from git_wt import sessions
 from git_wt.commands.enter import stay
-from git_wt.errors import WtError
 from git_wt.flows import enter
 from git_wt.flows.context import active_session
 from git_wt.model import Caller, Result
@@ -24,9 +23,7 @@ def run(args: Namespace, caller: Caller) -> Result:
     request = enter.Request(args.name, base=args.base, tmux=None)
     if session is None:
         return stay(enter.enter(request, caller), [], True, caller)
-    enter.require_enterable(request, caller)
-    if args.name == session.name:
-        raise WtError("session-active", f"cannot switch: this session is in '{session.name}' already")
+    enter.require_enterable(request, caller, session)
     sessions.end_session(session.id, caller.env)
     try:
         entered = enter.enter(request._replace(original_cwd=session.original_cwd), caller)

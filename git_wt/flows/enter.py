@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 
-from git_wt import sessions, tmux
+from git_wt import journal, sessions, tmux
 from git_wt.errors import WtError
 from git_wt.files import read_text
 from git_wt.flows import plan as planning
@@ -78,14 +78,16 @@ def enter(request: Request, caller: Caller) -> Entered:
     )
 
 
-def require_enterable(request: Request, caller: Caller) -> None:
-    """What `switch` checks before it leaves: the name, and whether an existing worktree of it is whole. Raises as
-    `enter`. One git process."""
+def require_enterable(request: Request, caller: Caller, session: Session) -> None:
+    """What `switch` checks before it leaves: the name, that it is not where `session` is already, and whether an
+    existing worktree of it is whole. Raises as `enter`. One git process."""
     _check_name(request)
     context = open_here(caller)
     context.config.require_valid()
     name = _asked_name(request)
     found = survey.find(survey.workspaces(context.repository), name) if name else None
+    if found and found.worktree.admin == session.admin:
+        raise WtError("session-active", f"cannot switch: this session is in {quoted(session.name)} already")
     if found:
         _require_resumable(found, request, caller)
 
@@ -135,29 +137,45 @@ def _by_path(context: Context, caller: Caller, path: str, tmux_survey: tmux.Surv
 def _by_name(
     context: Context, caller: Caller, request: Request, tmux_survey: tmux.Survey | None
 ) -> tuple[Workspace, tuple[str, ...], bool]:
-    spaces = all_workspaces(context, caller, tmux_survey)
-    name = _asked_name(request) or _free_name(spaces)
-    number = parse_pull_request(request.name) if request.name else None
+    """As `_find_or_make` by NAME. Looks again where another command made or removed the same worktree meanwhile."""
+    name = _asked_name(request) or _free_name(all_workspaces(context, caller))
     if name == survey.MAIN:
         raise WtError("usage", "cannot enter '^': it is the main checkout", hint="git wt cd ^")
-    found = survey.find(spaces, name)
-    if found is None:
-        wish = planning.Wish(
-            require_name(name), request.base, request.branch, number, request.reuse_branch, request.reset_branch
-        )
-        made = planning.make_plan(context, wish, caller.cwd)
+    began = time.time()
+    for tries_left in range(_TRIES, -1, -1):
         try:
-            created = create.create(context.repository, made.plan, hooks=made.hooks)
-        except create.Raced:
-            context = open_here(caller)
-            found = survey.require(all_workspaces(context, caller, tmux_survey), name, "enter")
-        else:
-            notes = (*made.notes, created.hook_failure) if created.hook_failure else made.notes
-            tree = create.finish(created)
-            return Workspace(tree, name, created.marker), notes, False
-    found = _await_making(found, context, caller)
-    _require_resumable(found, request, caller)
-    return found, _moved(context.repository, found, number), True
+            return _resume_or_make(context, caller, request, name, tmux_survey)
+        except create.Raced as raced:
+            why = raced.why
+        except WtError as error:
+            why = error
+            if error.code not in _PASSING or not journal.taken_since(context.repository.state_dir, began):
+                raise
+        if not tries_left:
+            raise why
+        context = open_here(caller)
+    raise AssertionError("the last try returns or raises")
+
+
+_TRIES = 5
+_PASSING = ("not-found", "not-a-worktree", "branch-in-use", "exists")  # what somebody else's change may have caused
+
+
+def _resume_or_make(
+    context: Context, caller: Caller, request: Request, name: str, tmux_survey: tmux.Survey | None
+) -> tuple[Workspace, tuple[str, ...], bool]:
+    number = parse_pull_request(request.name) if request.name else None
+    found = survey.find(all_workspaces(context, caller, tmux_survey), name)
+    if found:
+        found = _await_making(found, context, caller)
+        _require_resumable(found, request, caller)
+        return found, _moved(context.repository, found, number), True
+    require_name(name)
+    wish = planning.Wish(name, request.base, request.branch, number, request.reuse_branch, request.reset_branch)
+    made = planning.make_plan(context, wish, caller.cwd)
+    created = create.create(context.repository, made.plan, hooks=made.hooks)
+    notes = (*made.notes, created.hook_failure) if created.hook_failure else made.notes
+    return Workspace(create.finish(created), name, created.marker), notes, False
 
 
 def _free_name(spaces: Sequence[Workspace]) -> str:

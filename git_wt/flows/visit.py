@@ -38,7 +38,7 @@ def with_command(
     """Run a command in the worktree as this session, then ask as the dialog does (keep without a terminal). Returns its
     exit code (127: not found) and what became of the worktree. One process."""
     env = {**caller.env, "GIT_WT_SESSION": session.id}
-    code = external.run_here(command, cwd=session.path, env=env)
+    code = external.run_here(command, cwd=session.path, env=env, output=2 if caller.json else 1)
     return code, _afterwards(session, caller, ask)
 
 

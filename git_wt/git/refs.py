@@ -189,10 +189,9 @@ def delete_ref(folder: str, ref: str, old: str, on_group: Callable[[int], None] 
 
 def branch_settings(folder: str, branch: str) -> list[tuple[str, str]]:
     """git's settings of one branch (`branch.<name>.*`: upstream, description), in order. One process."""
-    section = f"branch.{branch}."
     items = split_z(ask(folder, "config", "-z", "--local", "--list").out)
     pairs = (item.partition("\n") for item in items)
-    return [(key, value) for key, _, value in pairs if key.startswith(section)]
+    return [(key, value) for key, _, value in pairs if key.rpartition(".")[0] == f"branch.{branch}"]
 
 
 def drop_branch_settings(folder: str, branch: str) -> None:

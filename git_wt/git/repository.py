@@ -7,6 +7,7 @@ Source: gitrepository-layout(5), git-worktree(1).
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 from git_wt.errors import WtError
 from git_wt.files import read_text
@@ -97,6 +98,20 @@ def why_not_registered(tree: Worktree) -> str | None:
     if back is None or os.path.realpath(os.path.join(tree.admin, back)) != os.path.realpath(tree.path) + "/.git":
         return "git's entry names another folder"
     return None
+
+
+def git_dirs(parent: str, below: str = "") -> Iterator[str]:
+    """The git dirs below a folder of submodules' repositories, nested ones too, relative to it. No process."""
+    try:
+        names = sorted(os.listdir(f"{parent}/{below}"))
+    except OSError:
+        return
+    if "HEAD" in names and "objects" in names:
+        yield below
+        names = ["modules"] if "modules" in names else []
+    for name in names:
+        if os.path.isdir(f"{parent}/{below}/{name}"):
+            yield from git_dirs(parent, f"{below}/{name}" if below else name)
 
 
 def default_branch_folder(repository: Repository) -> str:

@@ -147,21 +147,18 @@ def operation(admin: str) -> str | None:
     return "index.lock" if os.path.lexists(admin + "/index.lock") else None
 
 
-def held_commits(admin: str) -> list[str]:
+_HELD_BY = (
+    *("ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_HEAD", "REBASE_HEAD"),
+    *(f"rebase-merge/{name}" for name in ("orig-head", "onto", "stopped-sha", "amend", "squash-onto")),
+    *("rebase-apply/orig-head", "rebase-apply/onto"),
+)
+
+
+def held_commits(admin: str, *, reflog: bool) -> list[str]:
     """The commits that only files of this admin folder name: heads of paused operations, bisect and per-worktree
-    refs. They must stay reachable when the folder goes. No process."""
-    names = [
-        "ORIG_HEAD",
-        "MERGE_HEAD",
-        "CHERRY_PICK_HEAD",
-        "REVERT_HEAD",
-        "BISECT_HEAD",
-        "REBASE_HEAD",
-        "AUTO_MERGE",
-    ]
-    names += [f"rebase-merge/{name}" for name in ("orig-head", "onto", "stopped-sha", "amend", "squash-onto")]
-    names += ["rebase-apply/orig-head", "rebase-apply/onto"]
-    paths = [f"{admin}/{name}" for name in names if name != "AUTO_MERGE"]  # AUTO_MERGE is a tree
+    refs, with `reflog` also every commit that HEAD ever was at. They must stay reachable when the folder goes. No
+    process."""
+    paths = [f"{admin}/{name}" for name in (*_HELD_BY, *(("HEAD", "logs/HEAD") if reflog else ()))]
     for folder, _, files in os.walk(admin + "/refs"):
         paths += [f"{folder}/{file}" for file in files]
     found = []

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from git_wt.errors import WtError
+from git_wt.naming import shown
 from git_wt.value import NamedTuple
 
 _CHUNK = 1 << 16
@@ -161,9 +162,17 @@ def detach(argv: Sequence[str], *, env: Mapping[str, str] | None = None, nice: i
         os._exit(127)
 
 
-def foreground(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], started: Callable[[int], None]) -> int:
-    """Run a program with our terminal and descriptors in `cwd` and return its exit code (128 + signal when killed).
-    `started(pid)` is called once it runs. Interrupts from the keyboard are the program's business meanwhile."""
+def foreground(
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    started: Callable[[int], None] = lambda _: None,
+    output: int = 1,
+) -> int:
+    """Run a program with our terminal and descriptors in `cwd` and return its exit code (128 + signal when killed; 127,
+    said on stderr, when it cannot be run). `started(pid)` is called once it runs; `output` is the descriptor that its
+    stdout goes to. Interrupts from the keyboard are the program's business meanwhile."""
     kept = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
     try:
         pid = os.fork()
@@ -172,7 +181,9 @@ def foreground(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], started
                 for number in kept:
                     signal.signal(number, signal.SIG_DFL)
                 os.chdir(cwd)
-                _become(argv, dict(env), None)
+                _become(argv, dict(env), (0, output, 2))
+            except OSError as error:
+                os.write(2, os.fsencode(f"git-wt: cannot run '{shown(argv[0])}': {error.strerror}\n"))
             finally:
                 os._exit(127)
         started(pid)
@@ -289,9 +300,10 @@ def _fork_gated(
     return pid
 
 
-def _become(argv: Sequence[str], env: dict[str, str], fds: tuple[int, int, int] | None) -> None:
-    for number, fd in enumerate(fds or ()):
-        os.dup2(fd, number)
+def _become(argv: Sequence[str], env: dict[str, str], fds: tuple[int, int, int]) -> None:
+    for number, fd in enumerate(fds):
+        if fd != number:
+            os.dup2(fd, number)
     _reset_signals()
     os.execvpe(argv[0], list(argv), env)
 

@@ -5,13 +5,13 @@ Asks git side by side, and only where the tips have moved. Source: FACTS, sectio
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from git_wt.errors import WtError
 from git_wt.git import refs as git_refs
 from git_wt.git.call import environment, reading
 from git_wt.git.refs import Ref
+from git_wt.git.repository import git_dirs
 from git_wt.git.state import Status
 from git_wt.model import Marker
 from git_wt.proc.run import run, run_all
@@ -151,7 +151,7 @@ def _merged(
 
 def _submodule_commits(admin: str) -> dict[str, int]:
     """Submodule -> number of commits and stashes that no remote of it has. One process a submodule, all at once."""
-    folders = list(_git_dirs(admin + "/modules", ""))
+    folders = list(git_dirs(admin + "/modules"))
     count = ("rev-list", "--count", "HEAD", "--branches", "--glob=refs/stas[h]", "--not", "--remotes", "--")
     answers = run_all(
         [reading("/", f"--git-dir={admin}/modules/{folder}", *count) for folder in folders], env=environment()
@@ -163,16 +163,3 @@ def _submodule_commits(admin: str) -> dict[str, int]:
         if int(answer.out):
             found[folder] = int(answer.out)
     return found
-
-
-def _git_dirs(parent: str, below: str) -> Iterator[str]:
-    try:
-        names = sorted(os.listdir(f"{parent}/{below}"))
-    except OSError:
-        return
-    if "HEAD" in names and "objects" in names:
-        yield below
-        names = ["modules"] if "modules" in names else []
-    for name in names:
-        if os.path.isdir(f"{parent}/{below}/{name}"):
-            yield from _git_dirs(parent, f"{below}/{name}" if below else name)

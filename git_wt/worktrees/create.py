@@ -25,10 +25,10 @@ from git_wt.worktrees.registry import (
     admin_being_made,
     checked_out,
     clear_failed_try,
+    clear_stale_locks,
     end_recorded_group,
     is_empty,
     remove_empty_admin,
-    remove_stale_lock,
     unlock,
 )
 
@@ -59,8 +59,13 @@ class Created(NamedTuple):
     hook_failure: str | None
 
 
-class Raced(Exception):  # noqa: N818 - not an error: the caller resumes what another command has made
-    """Somebody else made the same worktree while we waited for the lock."""
+class Raced(Exception):  # noqa: N818 - no failure yet: the caller looks again
+    """The plan does not fit any more: somebody else made or removed the same worktree meanwhile. `why` is the error for
+    a caller that does not look again."""
+
+    def __init__(self, why: WtError) -> None:
+        super().__init__(why.message)
+        self.why = why
 
 
 def create(repository: Repository, plan: Plan, *, hooks: str | None) -> Created:
@@ -153,7 +158,7 @@ def _begin(repository: Repository, plan: Plan) -> journal.Entry:
 def _require_free(repository: Repository, plan: Plan) -> None:
     """What may have changed while we waited for the lock."""
     if plan.path in admin_folders(repository.common_dir):
-        raise Raced
+        raise Raced(WtError("exists", f"cannot make {quoted(plan.name)}: another command has just made it"))
     if os.path.lexists(plan.path) and not is_empty(plan.path):
         raise WtError(
             "exists",
@@ -182,12 +187,16 @@ def _ignore(repository: Repository, path: str) -> None:
 def _register(repository: Repository, plan: Plan, entry: journal.Entry) -> str:
     """Branch and registration, with the lock held; returns the admin folder. Two git processes."""
     folder, oid, branch = repository.git_folder, str(entry.data["oid"]), plan.branch
-    if plan.branch_oid is None:
-        git_refs.change_ref(folder, f"refs/heads/{branch}", oid, "", f"git-wt: made from {plan.base}", entry.note_group)
-    elif plan.reset:
-        git_refs.change_ref(
-            folder, f"refs/heads/{branch}", oid, plan.branch_oid, f"git-wt: moved to {plan.base}", entry.note_group
-        )
+    try:
+        if plan.branch_oid is None:
+            git_refs.change_ref(
+                folder, f"refs/heads/{branch}", oid, "", f"git-wt: made from {plan.base}", entry.note_group
+            )
+        elif plan.reset:
+            message = f"git-wt: moved to {plan.base}"
+            git_refs.change_ref(folder, f"refs/heads/{branch}", oid, plan.branch_oid, message, entry.note_group)
+    except WtError as error:
+        raise Raced(error) from error
     entry.note(phase="adding")
     reason = str(entry.data["reason"])
     act(
@@ -234,7 +243,7 @@ def _undo_branch(common: str, folder: str, entry: journal.Entry) -> None:
     data = entry.data
     branch, oid = str(data["branch"]), str(data["oid"])
     ref = f"refs/heads/{branch}"
-    remove_stale_lock(f"{common}/{ref}.lock", float(data.get("time", 0)))
+    clear_stale_locks(common, entry, ref)
     if not (data.get("madeBranch") or data.get("reset")) or checked_out(common, branch):
         return
     found = git_refs.find_refs(folder, ref).get(ref)

@@ -46,6 +46,7 @@ class Facts(NamedTuple):
     locked: str | None
     occupied: tuple[str, ...]
     unknown: tuple[str, ...]
+    regenerable: tuple[str, ...]
     identity: tuple[int, int]
 
 
@@ -90,6 +91,7 @@ def look(
         locked=tree.locked if tree.locked is not None else read_text(tree.admin + "/locked"),
         occupied=tuple([f"{found.command} ({found.pid})" for found in standing] + [f"session {s}" for s in sessions]),
         unknown=tuple(dict.fromkeys(unknown + walked.unreadable)),
+        regenerable=tuple(regenerable),
         identity=(there.st_dev, there.st_ino),
     )
 

@@ -6,7 +6,9 @@ from __future__ import annotations
 import os
 
 from git_wt import journal
+from git_wt.errors import WtError
 from git_wt.model import Repository
+from git_wt.naming import quoted
 from git_wt.worktrees import create, removal, trash
 
 _MEND = {
@@ -22,8 +24,13 @@ def recover(repository: Repository) -> tuple[str, ...]:
     with journal.lock(repository.state_dir):
         for entry in journal.abandoned(repository.state_dir):
             mend = _MEND.get(str(entry.data.get("action")))
-            if mend:
+            what = f"'{entry.data.get('action')}' of {quoted(os.path.basename(str(entry.data.get('path', ''))))}"
+            if mend is None:
+                continue
+            try:
                 mend(repository.common_dir, repository.git_folder, entry)
-                what = os.path.basename(str(entry.data.get("path", "")))
-                notes.append(f"mended what a killed '{entry.data['action']}' of '{what}' had left")
+            except (WtError, OSError) as error:  # never keep anyone from list, exit or undo
+                notes.append(f"warning: could not mend what a killed {what} had left: {error}")
+            else:
+                notes.append(f"mended what a killed {what} had left")
     return tuple(notes)

@@ -16,6 +16,8 @@ from git_wt.proc import table
 from git_wt.proc.run import end_group
 from git_wt.trees import remove_tree
 
+_UNTOUCHED = 2.0  # seconds
+
 
 def unlock(admin: str, reason: str) -> None:
     """Take git's lock of a worktree away if its reason is `reason`; somebody else's stays. Not by `git worktree
@@ -85,22 +87,39 @@ def remove_empty_admin(common: str, path: str, since: float) -> None:
         return
     for name in names:
         admin = f"{common}/worktrees/{name}"
-        if name[len(stem) :].strip("0123456789") or not is_empty(admin):
+        if name[len(stem) :].strip("0123456789") or not _is_hardly_begun(admin):
             continue
-        age = time.time() - os.stat(admin).st_mtime
-        if os.stat(admin).st_mtime >= since - 1:
-            time.sleep(max(0.0, 1.0 - age))
-            if is_empty(admin):
-                os.rmdir(admin)
+        made = os.stat(admin).st_mtime
+        if made >= since - 1:
+            time.sleep(max(0.0, 1.0 - (time.time() - made)))
+            if _is_hardly_begun(admin):
+                remove_tree(admin)
 
 
-def remove_stale_lock(path: str, since: float) -> None:
-    """Take away the lock file of our own ref that a killed git left. Its process group has been ended."""
+def _is_hardly_begun(admin: str) -> bool:
+    """Whether an admin folder is empty, or holds nothing but the lock that git has not written yet."""
     try:
-        if os.stat(path).st_mtime >= since - 1:
-            os.unlink(path)
-    except (FileNotFoundError, NotADirectoryError):
-        pass
+        return all(name == "locked" and not os.stat(f"{admin}/{name}").st_size for name in os.listdir(admin))
+    except OSError:
+        return False
+
+
+def clear_stale_locks(common: str, entry: journal.Entry, *refs: str) -> None:
+    """Take away the lock files that a killed git of this entry left on `refs` and on the packed refs. Only when the
+    entry's owner is dead (its process group has been ended), and only files made since it began and untouched for a
+    while: another git's are gone by then."""
+    if entry.data["pid"] == os.getpid():
+        return
+    for path in [*(f"{common}/{ref}.lock" for ref in refs), f"{common}/packed-refs.lock", f"{common}/packed-refs.new"]:
+        try:
+            found = os.stat(path)
+            if found.st_mtime < float(entry.data["time"]) - 1:
+                continue
+            time.sleep(max(0.0, _UNTOUCHED - (time.time() - found.st_mtime)))
+            if os.stat(path).st_ino == found.st_ino:
+                os.unlink(path)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
 
 
 def is_empty(path: str) -> bool:

@@ -13,14 +13,15 @@ from git_wt.files import read_text
 from git_wt.git import refs as git_refs
 from git_wt.git import state as git_state
 from git_wt.git.call import act, ask, environment, lines, require
-from git_wt.model import Repository, Workspace
+from git_wt.model import Blocker, Repository, Workspace, Worktree
 from git_wt.naming import quoted
 from git_wt.proc.run import run, undisturbed
 from git_wt.trees import remove_if_empty, remove_tree
 from git_wt.value import NamedTuple
 from git_wt.worktrees.facts import Facts
-from git_wt.worktrees.registry import checked_out, end_recorded_group
-from git_wt.worktrees.trash import REFS, Entry, delete, delete_ref_if_there, home_of, load, place, save
+from git_wt.worktrees.registry import checked_out, clear_stale_locks, end_recorded_group
+from git_wt.worktrees.trash import REFS, Entry, delete, delete_ref_if_there, free_path, home_of, load, place, save
+from git_wt.worktrees.walk import walk
 
 
 class Removed(NamedTuple):
@@ -49,17 +50,21 @@ def remove(
         )
     with journal.lock(repository.state_dir):
         _require_same(tree.path, facts.identity, space)
-        entry = _write_entry(repository, space, facts, where, delete_branch)
+        entry = _new_entry(repository, space, facts, where, delete_branch)
         log = journal.begin(repository.state_dir, "remove", trash=entry.id, path=tree.path, folder=entry.folder)
         try:
-            _hold(repository, entry, facts, tree.admin, log)
+            os.makedirs(home_of(repository, entry.id))
+            save(repository.common_dir, entry)
+            _hold(repository, entry, facts, tree, log)
             entry = _move(repository, tree.path, entry)
-            _look_again(tree.admin, entry.folder, facts, space, discard)
+            _look_again(tree.admin, entry.folder, facts, space, discard, undoable=keep)
             # The point of no return: from here a crash is finished, not taken back.
             os.rename(tree.admin, f"{home_of(repository, entry.id)}/admin")
-        except BaseException:
+        except BaseException as error:
             with undisturbed():
-                put_back(repository.common_dir, repository.git_folder, log)
+                aside = put_back(repository.common_dir, repository.git_folder, log)
+            if aside and isinstance(error, WtError):
+                error.message += f"; what was made at its place meanwhile is at {quoted(aside)}"
             raise
         with undisturbed():
             kept = finish_removal(repository.common_dir, repository.git_folder, log)
@@ -69,23 +74,29 @@ def remove(
     return Removed(entry.id if keep else None, entry.deleted is not None and kept is None, kept, left)
 
 
-def put_back(common: str, folder: str, log: journal.Entry) -> None:
-    """Undo a removal that did not reach its point of no return: the folder goes back. With the lock held."""
+def put_back(common: str, folder: str, log: journal.Entry) -> str | None:
+    """Undo a removal that did not reach its point of no return: the folder goes back. Something that was made at its
+    place meanwhile is moved aside; returns where to. With the lock held."""
     end_recorded_group(log)
+    ref = REFS + str(log.data["trash"])
+    clear_stale_locks(common, log, ref)
     home = f"{common}/git-wt/trash/{log.data['trash']}"
     if os.path.exists(home + "/admin"):
         finish_removal(common, folder, log)
-        return
-    path = str(log.data["path"])
+        return None
+    path, aside = str(log.data["path"]), None
     places = (str(log.data["folder"]), f"{os.path.dirname(path)}/.git-wt-trash/{log.data['trash']}")
-    kept = next((place for place in places if os.path.lexists(place)), places[0])
-    if os.path.lexists(kept) and not os.path.lexists(path):
+    kept = next((place for place in places if os.path.lexists(place)), None)
+    if kept:
+        if os.path.lexists(path):
+            aside = free_path(path + ".made-meanwhile")
+            os.rename(path, aside)
         os.rename(kept, path)
-    if not os.path.lexists(kept):
-        delete_ref_if_there(folder, REFS + str(log.data["trash"]))
-        remove_tree(home)
-        remove_if_empty(os.path.dirname(places[1]))
-        log.done()
+    delete_ref_if_there(folder, ref)
+    remove_tree(home)
+    remove_if_empty(os.path.dirname(places[1]))
+    log.done()
+    return aside
 
 
 def finish_removal(common: str, folder: str, log: journal.Entry) -> str | None:
@@ -103,14 +114,14 @@ def finish_removal(common: str, folder: str, log: journal.Entry) -> str | None:
     return kept
 
 
-def _write_entry(repository: Repository, space: Workspace, facts: Facts, where: str, delete_branch: bool) -> Entry:
+def _new_entry(repository: Repository, space: Workspace, facts: Facts, where: str, delete_branch: bool) -> Entry:
     tree = space.worktree
     now = time.time()
     entry_id = time.strftime("%Y%m%d-%H%M%S", time.localtime(now)) + "-" + os.urandom(2).hex()
     home = home_of(repository, entry_id)
     made = space.marker.branch if space.marker and delete_branch else None
     ref = facts.refs.get(f"refs/heads/{made}") if made else None
-    entry = Entry(
+    return Entry(
         id=entry_id,
         name=space.name,
         path=tree.path,
@@ -124,9 +135,6 @@ def _write_entry(repository: Repository, space: Workspace, facts: Facts, where: 
         locked=facts.locked,
         removed_at=now,
     )
-    os.makedirs(home)
-    save(repository.common_dir, entry)
-    return entry
 
 
 def _require_same(path: str, identity: tuple[int, int], space: Workspace) -> None:
@@ -139,17 +147,23 @@ def _require_same(path: str, identity: tuple[int, int], space: Workspace) -> Non
         )
 
 
-def _hold(repository: Repository, entry: Entry, facts: Facts, admin: str, log: journal.Entry) -> None:
+def _hold(repository: Repository, entry: Entry, facts: Facts, tree: Worktree, log: journal.Entry) -> None:
     """Write the trash entry's ref: a commit whose tree holds every blob of the index and whose parents are every tip.
     Two git processes, more where something is staged."""
     folder = repository.git_folder
-    head = facts.status.oid if facts.status else None
-    tips = [head, entry.branch_oid, entry.deleted_oid, *facts.commits.reflog_only, *git_state.held_commits(admin)]
+    admin, head = tree.admin, facts.status.oid if facts.status else tree.head
+    tips = [
+        head,
+        entry.branch_oid,
+        entry.deleted_oid,
+        *facts.commits.reflog_only,
+        *git_state.held_commits(admin, reflog=bool(facts.unknown)),
+    ]
     parents = [tip for tip in dict.fromkeys(tips) if tip]
     if set(parents) - {head, entry.branch_oid, entry.deleted_oid}:
         parents = _existing_commits(folder, parents)  # ORIG_HEAD and the like may name what is long gone
-    tree = _index_tree(folder, facts, admin, head)
-    commit = git_refs.commit_tree(folder, tree, parents, f"git-wt: removed {entry.name}")
+    blobs = _index_tree(folder, facts, admin, head)
+    commit = git_refs.commit_tree(folder, blobs, parents, f"git-wt: removed {entry.name}")
     git_refs.change_ref(folder, REFS + entry.id, commit, "", "git-wt: removed", log.note_group)
 
 
@@ -188,13 +202,14 @@ def _index_tree(folder: str, facts: Facts, admin: str, head: str | None) -> str:
     )
     if plain and head and not facts.unknown:
         return head + "^{tree}"
-    answer = run(["git", "-C", folder, f"--git-dir={admin}", "ls-files", "--stage", "-z"], env=environment())
+    env = {**environment(), "GIT_INDEX_FILE": admin + "/index"}
+    answer = run(["git", "-C", folder, "ls-files", "--stage", "-z"], env=env)
     blobs = sorted({field.split(b" ")[1] for field in answer.out.split(b"\0") if field and field[:6] != b"160000"})
     rows = b"".join(b"100644 blob %s\t%s\0" % (blob, blob) for blob in blobs)
     return act(folder, "mktree", "-z", "--missing", doing="keep what is staged", stdin=rows).decode().strip()
 
 
-def _look_again(admin: str, folder: str, facts: Facts, space: Workspace, discard: bool) -> None:
+def _look_again(admin: str, folder: str, facts: Facts, space: Workspace, discard: bool, *, undoable: bool) -> None:
     """After the rename nobody can reach the folder by its name any more: is it still what was judged? One process."""
     there = os.lstat(folder)
     if (there.st_dev, there.st_ino) != facts.identity:
@@ -207,13 +222,21 @@ def _look_again(admin: str, folder: str, facts: Facts, space: Workspace, discard
     now = git_state.parse_status(run(argv, env=environment()))
     before = facts.status
     was, are = _but(before.changes, facts.gitlinks), _but(now.changes, facts.gitlinks)
-    if (before.oid, before.branch, was) != (now.oid, now.branch, are):
-        changed = sorted({change.path for change in are ^ was}) or ["HEAD"]
+    changed = sorted({change.path for change in are ^ was})
+    if (before.oid, before.branch) != (now.oid, now.branch) or facts.operation != git_state.operation(admin):
+        changed.append("HEAD")
+    if not undoable:  # what is in ignored folders goes for good
+        precious = walk(folder, admin, now, facts.regenerable, space.marker).precious
+        changed += sorted({*precious} ^ {*facts.precious})
+    if changed:
+        blocker = Blocker(
+            "uncommitted", len(changed), tuple(changed[:10]), f"{quoted(changed[0])} was changed just now"
+        )
         raise WtError(
             "has-changes",
-            f"cannot remove {quoted(space.name)}: {quoted(changed[0])} was changed just now",
+            f"cannot remove {quoted(space.name)}: {blocker.what}",
             hint="git status, then try again",
-            extra={"blockers": [{"code": "uncommitted", "count": len(changed), "examples": changed[:10]}]},
+            extra={"blockers": [blocker.as_json()]},
         )
 
 
@@ -229,7 +252,7 @@ def _delete_branch(common: str, folder: str, entry: Entry, log: journal.Entry) -
         return f"it is checked out at {quoted(elsewhere)}"
     if branch == (read_text(common + "/refs/remotes/origin/HEAD") or "").removeprefix("ref: refs/remotes/origin/"):
         return "it is the default branch"
-    _remove_own_lock(f"{common}/refs/heads/{branch}.lock", log)
+    clear_stale_locks(common, log, f"refs/heads/{branch}")
     try:
         git_refs.delete_ref(folder, f"refs/heads/{branch}", str(entry.deleted_oid), log.note_group)
     except WtError:
@@ -237,12 +260,6 @@ def _delete_branch(common: str, folder: str, entry: Entry, log: journal.Entry) -
         if found:
             return "it has moved meanwhile"
     if entry.settings:
-        git_refs.drop_branch_settings(folder, branch)
+        with contextlib.suppress(WtError):  # behind the point of no return: a stale setting is no failure
+            git_refs.drop_branch_settings(folder, branch)
     return None
-
-
-def _remove_own_lock(path: str, log: journal.Entry) -> None:
-    """A ref lock that a killed command left in this very removal: it is dead, and its process group has been ended."""
-    if log.data["pid"] != os.getpid():
-        with contextlib.suppress(OSError):
-            os.unlink(path)

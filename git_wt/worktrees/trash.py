@@ -15,6 +15,10 @@ from git_wt import journal
 from git_wt.errors import WtError
 from git_wt.files import read_json, read_text, write_json
 from git_wt.git import refs as git_refs
+from git_wt.git.call import act, ask
+from git_wt.git.refs import Ref
+from git_wt.git.repository import git_dirs
+from git_wt.marker import load_marker, save_marker
 from git_wt.model import Json, Repository
 from git_wt.naming import quoted
 from git_wt.proc import table
@@ -77,16 +81,21 @@ def undo(repository: Repository, entry: Entry) -> tuple[str, str | None]:
             raise WtError(
                 "not-found", f"cannot bring back {quoted(entry.id)}: its files are gone from {quoted(entry.folder)}"
             )
-        path = _free_path(entry.path)
+        path = free_path(entry.path)
         branch = _branch_to_use(repository, entry.branch, entry.branch_oid)
         other = entry.deleted if entry.deleted != entry.branch else None
         other = _branch_to_use(repository, other, entry.deleted_oid)
-        admin = _free_path(f"{repository.common_dir}/worktrees/{entry.admin_id}", joint="")
+        admin = free_path(f"{repository.common_dir}/worktrees/{entry.admin_id}", joint="")
         log = journal.begin(
             repository.state_dir, "undo", trash=entry.id, path=path, branch=branch, other=other, admin=admin
         )
-        with undisturbed():
-            finish_undo(repository.common_dir, repository.git_folder, log)
+        try:
+            with undisturbed():
+                finish_undo(repository.common_dir, repository.git_folder, log)
+        except BaseException:
+            if os.path.lexists(entry.folder):  # nothing has been moved yet
+                log.done()
+            raise
     return path, branch
 
 
@@ -109,8 +118,11 @@ def finish_undo(common: str, folder: str, log: journal.Entry) -> None:
         _rewrite(path + "/.git", f"gitdir: {admin}")
         if branch != entry.branch and read_text(home + "/admin/HEAD") == f"ref: refs/heads/{entry.branch}":
             _rewrite(home + "/admin/HEAD", f"ref: refs/heads/{branch}")
+        _rename_marker(home + "/admin", path[len(entry.path) :], entry.branch, branch)
         os.makedirs(os.path.dirname(admin), exist_ok=True)
         os.rename(home + "/admin", admin)
+    if (path, os.path.basename(admin)) != (entry.path, entry.admin_id):
+        _repoint_submodules(entry, f"{common}/worktrees/{entry.admin_id}", admin, path)
     delete_ref_if_there(folder, REFS + entry.id)
     remove_tree(home)
     remove_if_empty(os.path.dirname(entry.folder))
@@ -190,6 +202,28 @@ def delete_ref_if_there(folder: str, ref: str) -> None:
         git_refs.delete_ref(folder, ref, found.oid)
 
 
+def _rename_marker(admin: str, suffix: str, old: str | None, new: str | None) -> None:
+    """Two worktrees may not share a name: the marker says what folder and branch are called now."""
+    marker = load_marker(admin)
+    if marker:
+        branch = new if marker.branch == old else marker.branch
+        save_marker(admin, marker._replace(name=marker.name + suffix, branch=branch))
+
+
+def _repoint_submodules(entry: Entry, old_admin: str, admin: str, path: str) -> None:
+    """Submodules and their repositories (`<admin>/modules`) name each other; after a move both sides are written anew.
+    Two processes a submodule."""
+    for name in git_dirs(admin + "/modules"):
+        inner = f"{admin}/modules/{name}"
+        answer = ask("/", "config", "--file", inner + "/config", "--get", "core.worktree")
+        old = os.path.normpath(os.path.join(f"{old_admin}/modules/{name}", os.fsdecode(answer.out).removesuffix("\n")))
+        if answer.code == 0 and old.startswith(entry.path + "/"):
+            there = path + old[len(entry.path) :]
+            act("/", "config", "--file", inner + "/config", "core.worktree", there, doing="move a submodule")
+            if os.path.isfile(there + "/.git"):
+                _rewrite(there + "/.git", f"gitdir: {inner}")
+
+
 def _branch_to_use(repository: Repository, branch: str | None, oid: str | None) -> str | None:
     """The branch that is brought back: itself if that is free or where it was, else with a number."""
     if branch is None:
@@ -198,13 +232,20 @@ def _branch_to_use(repository: Repository, branch: str | None, oid: str | None) 
     while True:
         name = branch if number == 1 else f"{branch}-{number}"
         have = found.get(f"refs/heads/{name}")
-        free = have is None or (number == 1 and have.oid == oid)
+        free = (have is None and not _clashes(name, found)) or (have is not None and number == 1 and have.oid == oid)
         if free and not checked_out(repository.common_dir, name):
             return name
         number += 1
 
 
-def _free_path(path: str, joint: str = "-") -> str:
+def _clashes(name: str, found: Mapping[str, Ref]) -> bool:
+    """Whether git could not store a branch of this name beside those that are there (`a` and `a/b`)."""
+    ref = f"refs/heads/{name}"
+    return any(other.startswith(ref + "/") or ref.startswith(other + "/") for other in found)
+
+
+def free_path(path: str, joint: str = "-") -> str:
+    """`path`, or with a number behind it where something is there. No process."""
     number, candidate = 1, path
     while os.path.lexists(candidate):
         number += 1
