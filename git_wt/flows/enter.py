@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from git_wt import journal, sessions, tmux
 from git_wt.errors import WtError
 from git_wt.files import read_text
 from git_wt.flows import plan as planning
 from git_wt.flows.context import Context, active_session, all_workspaces, open_here
+from git_wt.flows.tmux_session import tmux_session_for
 from git_wt.git import refs as git_refs
 from git_wt.git.repository import why_not_registered
 from git_wt.marker import save_marker
@@ -24,7 +25,6 @@ from git_wt.naming import (
     short_ref,
     shown,
     slug,
-    tmux_name,
 )
 from git_wt.value import NamedTuple
 from git_wt.worktrees import create, survey
@@ -68,7 +68,7 @@ def enter(request: Request, caller: Caller) -> Entered:
     identity = caller.identity or sessions.fresh_identity()
     on_tmux, unmade = space.tmux, tuple[str, ...]()
     if wants_tmux:
-        on_tmux, unmade = _tmux_session(context.repository, space, identity, request)
+        on_tmux, unmade = tmux_session_for(context.repository, space, identity, request.command)
     if on_tmux and space.marker and space.marker.tmux_session != on_tmux.name:
         space = space._replace(marker=space.marker._replace(tmux_session=on_tmux.name))
         save_marker(space.worktree.admin, space.marker)  # type: ignore[arg-type]
@@ -235,47 +235,6 @@ def _moved(repository: Repository, space: Workspace, number: int | None) -> tupl
         return ()
     moved = planning.pull_request_moved(repository, number, space.marker.base_commit)
     return (moved,) if moved else ()
-
-
-def _tmux_session(
-    repository: Repository, space: Workspace, identity: Identity, request: Request
-) -> tuple[TmuxSession | None, tuple[str, ...]]:
-    """The worktree's tmux session, made if it is not there, or a sentence why there is none: the worktree is good
-    without. One or two processes."""
-    env = {"GIT_WT_SESSION": identity.id}
-    try:
-        if space.tmux is None:
-            return _make_tmux_session(repository, space, env, request.command), ()
-        if request.command:
-            tmux.run_in(space.tmux, space.worktree.path, request.command, env)
-        tmux.hand_over(space.tmux, env)
-    except WtError as error:
-        return space.tmux, (f"warning: {error.message}",)
-    return space.tmux, ()
-
-
-def _make_tmux_session(
-    repository: Repository, space: Workspace, env: Mapping[str, str], command: Sequence[str]
-) -> TmuxSession:
-    """A new tmux session. Where the name is taken: by our own, made by another caller just now, that one is used; by
-    somebody else's, the name gets a hash (SPEC 7)."""
-    tree = space.worktree
-    token = space.marker.token if space.marker else ""
-    marks = {"root": tree.path, "name": space.name, "token": token}
-    branch = tree.branch or space.name
-    taken: frozenset[str] = frozenset()
-    while True:
-        name = tmux_name(repository.name, branch, f"{repository.common_dir}\n{branch}", taken)
-        try:
-            return tmux.make_session(name, tree.path, marks=marks, env=env, command=command)
-        except WtError as error:
-            if error.code != "exists" or name in taken:
-                raise
-        known = tmux.survey()
-        ours = known.of(tree.path, token)
-        if ours:
-            return ours
-        taken = frozenset(session.name for session in known.sessions)
 
 
 def _record(
