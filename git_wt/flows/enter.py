@@ -68,7 +68,7 @@ def enter(request: Request, caller: Caller) -> Entered:
     identity = caller.identity or sessions.fresh_identity()
     on_tmux, unmade = space.tmux, tuple[str, ...]()
     if wants_tmux:
-        on_tmux, unmade = tmux_session_for(context.repository, space, identity, request.command)
+        on_tmux, unmade = tmux_session_for(context.repository, space, identity, request.command, tmux_survey)
     if on_tmux and space.marker and space.marker.tmux_session != on_tmux.name:
         space = space._replace(marker=space.marker._replace(tmux_session=on_tmux.name))
         save_marker(space.worktree.admin, space.marker)  # type: ignore[arg-type]

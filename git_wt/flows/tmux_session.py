@@ -11,14 +11,14 @@ from git_wt.naming import tmux_name
 
 
 def tmux_session_for(
-    repository: Repository, space: Workspace, identity: Identity, command: Sequence[str]
+    repository: Repository, space: Workspace, identity: Identity, command: Sequence[str], known: tmux.Survey | None
 ) -> tuple[TmuxSession | None, tuple[str, ...]]:
     """The worktree's tmux session, made if it is not there, or a sentence why there is none: the worktree is good
     without. One or two processes."""
     env = {"GIT_WT_SESSION": identity.id}
     try:
         if space.tmux is None:
-            return _make_tmux_session(repository, space, env, command), ()
+            return _make_tmux_session(repository, space, env, command, known or tmux.Survey()), ()
         if command:
             tmux.run_in(space.tmux, space.worktree.path, command, env)
         tmux.hand_over(space.tmux, env)
@@ -28,7 +28,7 @@ def tmux_session_for(
 
 
 def _make_tmux_session(
-    repository: Repository, space: Workspace, env: Mapping[str, str], command: Sequence[str]
+    repository: Repository, space: Workspace, env: Mapping[str, str], command: Sequence[str], known: tmux.Survey
 ) -> TmuxSession:
     """A new tmux session. Where the name is taken: by our own, made by another caller just now, that one is used; by
     somebody else's, the name gets a hash (SPEC 7)."""
@@ -36,7 +36,7 @@ def _make_tmux_session(
     token = space.marker.token if space.marker else ""
     marks = {"root": tree.path, "name": space.name, "token": token}
     branch = tree.branch or space.name
-    taken: frozenset[str] = frozenset()
+    taken = frozenset(session.name for session in known.sessions)
     while True:
         name = tmux_name(repository.name, branch, f"{repository.common_dir}\n{branch}", taken)
         try:

@@ -54,16 +54,9 @@ def boot_id() -> str:
 
 
 def relatives(roots: tuple[int, ...]) -> frozenset[int]:
-    """This process, its ancestors, everybody in its process group (the rest of a pipeline), and `roots` with their
-    descendants."""
+    """This process, its ancestors, the rest of its pipeline, and `roots` with their descendants."""
     table = _table()
-    mine = {os.getpid()}
-    group = os.getpgid(0)
-    pid = os.getpid()
-    while pid in table and pid > 1:
-        mine.add(pid)
-        pid = table[pid][0]
-    mine.update(other for other, (_, its_group) in table.items() if its_group == group)
+    mine = _ancestors(table) | _pipeline(table)
     below = set(roots)
     grown = True
     while grown:
@@ -71,6 +64,25 @@ def relatives(roots: tuple[int, ...]) -> frozenset[int]:
         below |= more
         grown = bool(more)
     return frozenset(mine | below)
+
+
+def _ancestors(table: dict[int, tuple[int, int]]) -> set[int]:
+    pid, found = os.getpid(), {os.getpid()}
+    while pid in table and pid > 1:
+        found.add(pid)
+        pid = table[pid][0]
+    return found
+
+
+def _pipeline(table: dict[int, tuple[int, int]]) -> set[int]:
+    """Our process group (`git wt … | less`), if a shell with job control made it: it is then in another one itself. In
+    a script all children share one group, and a server among them is no pipeline."""
+    group, pid = os.getpgid(0), os.getpid()
+    while pid in table and table[pid][1] == group and _command(pid) in ("git", "git-wt", _command(os.getpid())):
+        pid = table[pid][0]
+    if pid in table and table[pid][1] == group:
+        return set()
+    return {other for other, (_, its_group) in table.items() if its_group == group}
 
 
 def standing_in(folder: str, aside: frozenset[int]) -> list[Standing]:

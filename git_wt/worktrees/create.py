@@ -28,6 +28,7 @@ from git_wt.worktrees.registry import (
     clear_stale_locks,
     end_recorded_group,
     is_empty,
+    is_hardly_begun,
     remove_empty_admin,
     unlock,
 )
@@ -128,13 +129,13 @@ def undo_creation(common: str, folder: str, entry: journal.Entry) -> None:
         return
     if admin:
         pointed = admin_of(path)
-        if pointed == os.path.realpath(admin) or (pointed is None and is_empty(path)):
+        if pointed == os.path.realpath(admin) or (pointed is None and is_hardly_begun(path, ".git")):
             remove_tree(path)
         remove_tree(admin)
     else:
         remove_empty_admin(common, path, float(data.get("time", 0)))
-        if is_empty(path) and data.get("phase") == "adding":
-            os.rmdir(path)
+        if is_hardly_begun(path, ".git") and data.get("phase") == "adding":
+            remove_tree(path)
     _undo_branch(common, folder, entry)
     entry.done()
 

@@ -57,7 +57,7 @@ def clear_failed_try(common: str, path: str, reason: str) -> None:
     admin = admin_being_made(common, path, reason)
     if admin:
         remove_tree(admin)
-        if is_empty(path) or os.listdir(path) == [".git"]:
+        if is_hardly_begun(path, ".git") or os.listdir(path) == [".git"]:
             remove_tree(path)
 
 
@@ -87,19 +87,21 @@ def remove_empty_admin(common: str, path: str, since: float) -> None:
         return
     for name in names:
         admin = f"{common}/worktrees/{name}"
-        if name[len(stem) :].strip("0123456789") or not _is_hardly_begun(admin):
+        if name[len(stem) :].strip("0123456789") or not is_hardly_begun(admin, "locked"):
             continue
         made = os.stat(admin).st_mtime
         if made >= since - 1:
             time.sleep(max(0.0, 1.0 - (time.time() - made)))
-            if _is_hardly_begun(admin):
+            if is_hardly_begun(admin, "locked"):
                 remove_tree(admin)
 
 
-def _is_hardly_begun(admin: str) -> bool:
-    """Whether an admin folder is empty, or holds nothing but the lock that git has not written yet."""
+def is_hardly_begun(folder: str, file: str) -> bool:
+    """Whether a folder (no link) is empty, or holds nothing but the `file` that git has not written yet."""
     try:
-        return all(name == "locked" and not os.stat(f"{admin}/{name}").st_size for name in os.listdir(admin))
+        return not os.path.islink(folder) and all(
+            name == file and not os.stat(f"{folder}/{name}").st_size for name in os.listdir(folder)
+        )
     except OSError:
         return False
 

@@ -25,7 +25,7 @@ from git_wt.proc import table
 from git_wt.proc.run import undisturbed
 from git_wt.trees import disk_usage, remove_if_empty, remove_tree
 from git_wt.value import NamedTuple
-from git_wt.worktrees.registry import checked_out, end_recorded_group
+from git_wt.worktrees.registry import checked_out, clear_stale_locks, end_recorded_group
 
 REFS = "refs/git-wt/trash/"
 
@@ -106,7 +106,11 @@ def finish_undo(common: str, folder: str, log: journal.Entry) -> None:
     data = log.data
     entry = load(common, str(data["trash"]))
     home, path, admin, branch = f"{common}/git-wt/trash/{data['trash']}", data["path"], data["admin"], data["branch"]
-    if entry is None:
+    clear_stale_locks(
+        common, log, *(f"refs/heads/{name}" for name in (branch, data["other"]) if name), REFS + data["trash"]
+    )
+    if entry is None:  # killed over the last step
+        remove_tree(home)
         log.done()
         return
     _restore_branches(folder, entry, {branch: entry.branch_oid, data["other"]: entry.deleted_oid}, home, log)
