@@ -106,11 +106,10 @@ def finish_undo(common: str, folder: str, log: journal.Entry) -> None:
     data = log.data
     entry = load(common, str(data["trash"]))
     home, path, admin, branch = f"{common}/git-wt/trash/{data['trash']}", data["path"], data["admin"], data["branch"]
-    clear_stale_locks(
-        common, log, *(f"refs/heads/{name}" for name in (branch, data["other"]) if name), REFS + data["trash"]
-    )
-    if entry is None:  # killed over the last step
-        remove_tree(home)
+    branches = [f"refs/heads/{name}" for name in (branch, data["other"]) if name]
+    clear_stale_locks(common, log, *branches, REFS + data["trash"])
+    if entry is None:  # killed over the last step: only an empty folder can be left
+        remove_if_empty(home)
         log.done()
         return
     _restore_branches(folder, entry, {branch: entry.branch_oid, data["other"]: entry.deleted_oid}, home, log)
