@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, HelpFormatter, Namespace
 from types import FrameType, ModuleType
 
 from git_wt import __version__, errors, render, sessions, terminal
@@ -16,13 +16,14 @@ from git_wt.commands import VERBS
 from git_wt.errors import Interrupted, WtError
 from git_wt.git.call import scrub
 from git_wt.model import Caller, Result
-from git_wt.naming import quoted
+from git_wt.naming import pasteable, quoted
 from git_wt.value import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+_ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 REPORT = "please report it with the lines above"
 
 
@@ -45,6 +46,8 @@ def run(argv: list[str]) -> int:
     try:
         before, verb, rest = _split(argv)
         tool = verb or ""
+        if verb == "help":
+            verb, before = rest.pop(0) if rest else None, before._replace(help=True)
         if before.version:
             return _print(f"git-wt {__version__}\n")
         if verb is None:
@@ -75,7 +78,7 @@ def parser_for(verb: str) -> ArgumentParser:
         prog=f"git wt {verb}",
         description=VERBS[verb].capitalize() + ".",
         epilog="See also: git wt -h",
-        formatter_class=lambda prog: RawDescriptionHelpFormatter(prog, width=min(terminal.width() or 100, 100)),
+        formatter_class=lambda prog: HelpFormatter(prog, width=min(terminal.width() or 100, 100)),
         allow_abbrev=False,
     )
     module.arguments(parser)
@@ -175,8 +178,7 @@ def _logical_folder(env: dict[str, str], cd_file: str | None) -> str | None:
 
 def _show(result: Result, verb: str, caller: Caller) -> int:
     if caller.cd_file and result.goto:
-        with open(caller.cd_file, "wb") as file:
-            file.write(os.fsencode(result.goto))
+        _tell_wrapper(caller.cd_file, result.goto)
     moved, person = caller.moved_by_wrapper, terminal.output_is_terminal()
     told = moved or (verb in ("enter", "switch", "cd") and not person)
     if not caller.quiet:
@@ -187,6 +189,17 @@ def _show(result: Result, verb: str, caller: Caller) -> int:
         colour = terminal.colour(1, caller.env)
         _print(render.as_text(result, moved=moved, person=person, width=terminal.width(), colour=colour))
     return result.code
+
+
+def _tell_wrapper(cd_file: str, folder: str) -> None:
+    """Write where the shell goes. A wrapper that was suspended and has cleaned up since is told on stderr."""
+    try:
+        fd = os.open(cd_file, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW)
+    except OSError:
+        _write(2, f"git-wt: go to: cd {pasteable(folder)}\n")
+        return
+    os.write(fd, os.fsencode(folder))
+    os.close(fd)
 
 
 def _fail(error: WtError, as_json: bool, tool: str, env: dict[str, str]) -> int:
@@ -208,6 +221,12 @@ def _bug(error: Exception, as_json: bool, tool: str) -> int:
 def _overview() -> str:
     lines = ["usage: git wt COMMAND [options]", "", "A git worktree for every task, removed without losing work.", ""]
     lines += [f"  {verb:<10}{what}" for verb, what in VERBS.items()]
+    lines += [
+        "",
+        "First: git wt enter NAME   ...work...   git wt exit",
+        "In your shell's start-up file, so that the shell moves along:",
+        '    eval "$(git wt init bash)"   (or zsh; in fish: git wt init fish | source)',
+    ]
     lines += ["", "Every command takes --json, -q, -C DIR, --session ID and -h. git wt --version tells the version."]
     return "\n".join(lines) + "\n"
 
@@ -232,8 +251,10 @@ def _discard_output() -> None:
 def _handle_signals() -> None:
     def handler(number: int, frame: FrameType | None) -> None:
         del frame
+        for other in _ENDING:  # git passes on what the terminal has sent already; what is taken back is so as a whole
+            signal.signal(other, lambda *_: None)
         raise Interrupted(number)
 
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+    for number in _ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup stays nohup
             signal.signal(number, handler)

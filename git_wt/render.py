@@ -148,6 +148,8 @@ def _list_row(row: Json) -> list[str]:
 
 
 def _brief(blocker: Json) -> str:
+    if blocker["code"] == "occupied":
+        return f"occupied: {blocker['examples'][0]}"
     return blocker["code"] if blocker["count"] == 1 else f"{blocker['code']} ({blocker['count']})"
 
 
@@ -182,16 +184,24 @@ def _age(seconds: float) -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int, colour: bool) -> str:
+    """Columns that are empty are left out; in a narrow terminal the widest are shortened."""
     used = [n for n, head in enumerate(heads) if not head or any(row[n] for row in rows)]
     sizes = [max(len(heads[n]), *(len(row[n]) for row in rows)) for n in used]
+    while width and sum(sizes) + 2 * len(sizes) > width and max(sizes) > _NARROWEST:
+        sizes[sizes.index(max(sizes))] -= 1
     lines = []
     for number, row in enumerate([heads, *rows]):
-        cells = [row[n].ljust(size) for n, size in zip(used, sizes, strict=True)]
-        line = " ".join(cells[:2]) + "".join("  " + cell for cell in cells[2:])
-        line = line.rstrip()
-        line = line[: width - 1] + "…" if width and len(line) > width else line
+        cells = [_fitted(row[n], size) for n, size in zip(used, sizes, strict=True)]
+        line = (" ".join(cells[:2]) + "".join("  " + cell for cell in cells[2:])).rstrip()
         lines.append(_paint(line, "1" if number == 0 else "36" if row[0] == "*" else "", colour))
     return "\n".join(lines) + "\n"
+
+
+_NARROWEST = 6
+
+
+def _fitted(text: str, size: int) -> str:
+    return text.ljust(size) if len(text) <= size else text[: size - 1] + "…"
 
 
 def _paint(text: str, style: str, colour: bool) -> str:

@@ -343,6 +343,17 @@ def test_other_commands_of_git_start_no_other_process(start: Start, repo: str, s
     assert "mktemp" in told.read_text()
 
 
+def test_folder_that_cannot_be_gone_to_is_a_failure_unless_there_was_one_already(
+    start: Start, repo: str, shim: Shim
+) -> None:
+    shim("git-wt", before='[ "$1" != cd ] || { printf %s /nonexistent >"$GIT_WT_CD_FILE"; exit "$2"; }')
+    shell = start(repo)
+    failed = shell.run("git wt cd 0")
+    assert (failed.code, shell.pwd()) == (1, repo)
+    assert "/nonexistent" in failed.output
+    assert shell.run("git wt cd 6").code == 6
+
+
 def test_variables_of_the_wrapper_stay_within_it(start: Start, repo: str) -> None:
     shell = start(repo)
     ok(shell.run("git wt enter task"))

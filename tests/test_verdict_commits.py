@@ -1,6 +1,7 @@
 """Which commits stand in the way of a removal, which do not, and what becomes of branches (SPEC 5)."""
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -26,9 +27,12 @@ def remote_world(tmp_path: Path) -> Iterator[World]:
         yield made
 
 
-def _said(ran: Ran) -> str:
-    """The sentence about commits in a refusal."""
-    return next(str(item["message"]) for item in ran.error["blockers"] if item["code"] == "commits")
+def _pushed_and_not(ran: Ran) -> tuple[int, int]:
+    """How many commits a refusal says are pushed, and how many it says are nowhere else."""
+    said = next(str(item["message"]) for item in ran.error["blockers"] if item["code"] == "commits")
+    pushed = re.search(r"(?<!not )\b(\d+) pushed", said)
+    only_here = re.search(r"(\d+) (nowhere else|not pushed)", said)
+    return int(pushed[1]) if pushed else 0, int(only_here[1]) if only_here else 0
 
 
 # Merged ones do not count.
@@ -123,19 +127,16 @@ def test_commits_that_came_from_the_base_do_not_count(world: World) -> None:
 
 def test_commits_are_said_to_be_nowhere_else(world: World) -> None:
     states.commits(world)
-    assert "2 nowhere else" in _said(world.exit_remove())
+    assert _pushed_and_not(world.exit_remove()) == (0, 2)
 
 
 def test_commits_are_said_to_be_pushed(remote_world: World) -> None:
     world = remote_world
     commit(world.path, "one.txt", "1\n")
     git(world.path, "push", "-q", "-u", "origin", world.branch)
-    assert "1 pushed" in _said(world.exit_remove())
-    assert "nowhere" not in _said(world.exit_remove())
+    assert _pushed_and_not(world.exit_remove()) == (1, 0)
     commit(world.path, "two.txt", "2\n")
-    said = _said(world.exit_remove())
-    assert "1 pushed" in said
-    assert "1 nowhere else" in said
+    assert _pushed_and_not(world.exit_remove()) == (1, 1)
 
 
 def test_commits_whose_remote_branch_is_gone_are_nowhere_else(remote_world: World) -> None:
@@ -143,17 +144,17 @@ def test_commits_whose_remote_branch_is_gone_are_nowhere_else(remote_world: Worl
     commit(world.path, "one.txt", "1\n")
     git(world.path, "push", "-q", "origin", world.branch)
     git(world.path, "push", "-q", "origin", f":{world.branch}")
-    assert "1 nowhere else" in _said(world.exit_remove())
+    assert _pushed_and_not(world.exit_remove()) == (0, 1)
 
 
 def test_commits_on_another_branch_made_here_are_not_said_to_be_pushed(world: World) -> None:
     states.switched_and_back(world)
-    assert "pushed" not in _said(world.exit_remove())
+    assert _pushed_and_not(world.exit_remove()) == (0, 1)
 
 
 def test_commits_of_a_submodule_are_said_to_be_nowhere_else(world: World) -> None:
     states.submodule_branch(world)
-    assert "1 nowhere else" in _said(world.exit_remove())
+    assert _pushed_and_not(world.exit_remove()) == (0, 1)
 
 
 # Branches.

@@ -18,7 +18,11 @@ def arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace, caller: Caller) -> Result:
     """Show the tmux session on this terminal."""
     session = find_session(args.name, caller)
-    data = {"tmuxSessionName": session.name, "worktreePath": session.root, "message": f"attached to '{session.name}'"}
+    data = {
+        "tmuxSessionName": session.name,
+        "worktreePath": session.root,
+        "message": f"the tmux session is '{session.name}'",
+    }
     if caller.json:
         return Result("attach", data)
     if not terminal.interactive():

@@ -29,7 +29,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--tmux",
         nargs="?",
         const="attach",
-        metavar="detached",
+        metavar="=detached",
         help="with a tmux session, attached at once unless --tmux=detached",
     )
     parser.add_argument("--no-tmux", dest="tmux", action="store_const", const="no", help="without a tmux session")

@@ -226,7 +226,7 @@ def _require_whole(space: Workspace) -> None:
         raise WtError(
             "not-a-worktree",
             f"cannot enter {quoted(space.name)}: {reason} (git in it would act on another checkout)",
-            hint="git worktree repair",
+            hint="git worktree repair <its new folder>   (git worktree prune, if it is gone for good)",
         )
 
 
@@ -278,7 +278,7 @@ def _result(
     if space.marker:
         data["base"] = short_ref(space.marker.base)
         data["baseCommit"] = space.marker.base_commit
-        if not resumed:
+        if not resumed and space.marker.made_branch:
             data["message"] += f" from {quoted(data['base'])} ({space.marker.base_commit[:12]})"
     data["resumed"] = resumed
     data["session"] = session.id

@@ -17,7 +17,7 @@ from git_wt.worktrees.verdict import Leave
 
 KEEP, REMOVE, CANCEL = "keep", "remove", "cancel"
 CANCELLED = 1  # the exit code of an exit that was called off
-Ask = Callable[[str], str | None]  # a question in words -> keep, remove, cancel or None (the input ended)
+Ask = Callable[[str, Sequence[str]], str | None]  # a question, the answers -> one of them, None when the input ends
 
 
 def leave(action: str | None, flags: Leave, caller: Caller, *, to_trash: bool, ask: Ask | None) -> Result:
@@ -36,13 +36,13 @@ def leave(action: str | None, flags: Leave, caller: Caller, *, to_trash: bool, a
     tmux_survey, unread = (tmux.survey(), ()) if action == REMOVE else tmux.survey_or_note()
     space = _by_admin(all_workspaces(context, caller, tmux_survey), session)
     if action is None and ask is not None:
-        action, flags = _asked(context, space, session, flags, tmux_survey, ask)
+        action, flags = _asked(context, space, session, flags, tmux_survey, caller, ask)
     if action == CANCEL:
         return Result(
             "exit", {"action": "none", "message": f"still in {quoted(space.name)}"}, warned(context), None, CANCELLED
         )
     if action == REMOVE:
-        result = _remove(context, space, session, flags, tmux_survey, to_trash)
+        result = _remove(context, space, session, flags, tmux_survey, caller, to_trash)
     else:
         result = _keep(space, session, tmux_survey)
     sessions.end_session(session.id, caller.env)
@@ -90,16 +90,26 @@ def _by_admin(spaces: Sequence[Workspace], session: Session) -> Workspace:
 
 
 def _asked(
-    context: Context, space: Workspace, session: Session, flags: Leave, tmux_survey: tmux.Survey, ask: Ask
+    context: Context,
+    space: Workspace,
+    session: Session,
+    flags: Leave,
+    tmux_survey: tmux.Survey,
+    caller: Caller,
+    ask: Ask,
 ) -> tuple[str, Leave]:
     """The dialog: clean and unnamed goes without a word, else the person decides, knowing the counts."""
     if not session.own:
-        answer = ask(f"keep worktree {quoted(space.name)}? (it was not made for this session, so it stays)")
+        answer = ask(f"worktree {quoted(space.name)} was not made for a session, it stays. Leave it?", (KEEP, CANCEL))
         return (CANCEL if answer == CANCEL else KEEP), flags
-    looked = removal.look_at(context, space, flags, tmux_survey, own_session=session.id)
+    looked = removal.look_at(context, space, flags, tmux_survey, caller, session)
     if not looked.verdict.blockers and not looked.verdict.warnings and not session.named:
         return REMOVE, flags
-    answer = ask(f"worktree {quoted(space.name)}: {removal.summary(looked)}. Keep, remove or cancel?")
+    what = f"worktree {quoted(space.name)}: {removal.summary(looked)}"
+    if looked._replace(leave=flags._replace(discard=True)).standing():  # what no answer may pass
+        answer = ask(f"{what}: it cannot be removed now. Keep or cancel?", (KEEP, CANCEL))
+    else:
+        answer = ask(f"{what}. Keep, remove or cancel?", (KEEP, REMOVE, CANCEL))
     if answer is None:
         return KEEP, flags
     return answer, flags._replace(discard=True) if answer == REMOVE else flags
@@ -124,6 +134,7 @@ def _remove(
     session: Session,
     flags: Leave,
     tmux_survey: tmux.Survey,
+    caller: Caller,
     to_trash: bool,
 ) -> Result:
     if not session.own:
@@ -132,7 +143,7 @@ def _remove(
             f"cannot remove {quoted(space.name)}: it was made by hand or entered by --path; it can only be kept",
             hint=f"git wt exit keep; git wt remove {pasteable(space.name)}",
         )
-    looked = removal.look_at(context, space, flags, tmux_survey, own_session=session.id)
+    looked = removal.look_at(context, space, flags, tmux_survey, caller, session)
     if looked.standing():
         raise removal.refusal(looked, "git wt exit remove")
     removed = removal.take_away(context, looked, tmux_survey, to_trash=to_trash)
@@ -142,13 +153,14 @@ def _remove(
         data["message"] += f" and branch {quoted(space.marker.branch or '')}"
     if space.tmux:
         data["tmuxSessionName"] = space.tmux.name
+        data["message"] += f", its tmux session {quoted(space.tmux.name)} with it"
     files, commits = removal.counts(looked)
     if flags.discard:
         data["discardedFiles"], data["discardedCommits"] = files, commits
     if removed.undo:
         data["undo"] = removed.undo
         data["message"] += f" (git wt undo {removed.undo})"
-    else:
+    elif not removed.left:
         data["message"] += " for good"
     notes = [*removal.branch_note(looked, removed), *removal.warning_notes(looked, removed.undo)]
     return Result("exit", data, (*notes, *removed.left), _way_back(session))

@@ -39,7 +39,7 @@ def listing(caller: Caller, *, status: bool, whole: bool) -> Result:
     if whole:
         for space, row in zip(spaces, rows, strict=True):
             if not space.worktree.is_main and not row["missing"]:
-                _add_verdict(context, space, row, tmux_survey, session)
+                _add_verdict(context, space, row, tmux_survey, caller, session)
     return Result("list", {"worktrees": rows}, (*warned(context), *unread))
 
 
@@ -171,7 +171,7 @@ def _partial(
 
 
 def _add_verdict(
-    context: Context, space: Workspace, row: Json, tmux_survey: tmux.Survey, session: Session | None
+    context: Context, space: Workspace, row: Json, tmux_survey: tmux.Survey, caller: Caller, session: Session | None
 ) -> None:
     """The whole verdict of SPEC 5 for one worktree."""
     from git_wt.flows import remove as removal
@@ -179,7 +179,7 @@ def _add_verdict(
 
     row["verdict"] = "whole"
     try:
-        looked = removal.look_at(context, space, Leave(), tmux_survey, own_session=session.id if session else None)
+        looked = removal.look_at(context, space, Leave(), tmux_survey, caller, session)
     except WtError as error:
         row["blockers"] = [Blocker("unknown", 1, (), error.message).as_json()]
         return

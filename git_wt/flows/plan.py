@@ -164,9 +164,10 @@ def _base(context: Context, wish: Wish, cwd: str, refs: Mapping[str, Ref], git_s
                 hint="git branch --all   (lists what there is)",
             )
         return Base(git_refs.full_name(cwd, wish.base) or commit, commit)
-    here = repository.here or repository.worktrees[0]
+    fresh = context.config.text("baseRef") == "fresh"
+    here = repository.worktrees[0] if fresh or repository.here is None else repository.here
     head = here.head or git_refs.resolve(repository.git_folder, "HEAD")
-    default = _default_branch(refs) if context.config.text("baseRef") == "fresh" else None
+    default = _default_branch(refs) if fresh else None
     if default is None:
         if head is None:
             raise WtError(

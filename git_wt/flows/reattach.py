@@ -18,7 +18,13 @@ def find_session(name: str | None, caller: Caller) -> TmuxSession:
     for session in ours:
         if name == session.name:
             return session
-    spaces = all_workspaces(open_here(caller), caller, known)
+    try:
+        spaces = all_workspaces(open_here(caller), caller, known)
+    except WtError as error:
+        if name is None or error.code != "not-a-repository":
+            raise
+        what = f"cannot attach to {quoted(name)}: no worktree's tmux session has that name, and this is no repository"
+        raise WtError("not-found", what, hint="tmux list-sessions") from error
     if name is None:
         return _only_one([space.tmux for space in spaces if space.tmux])
     space = survey.require(spaces, name, "attach to")

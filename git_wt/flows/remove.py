@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from git_wt import tmux
+from git_wt import sessions, tmux
 from git_wt.errors import WtError
 from git_wt.files import write_whole
 from git_wt.flows.context import Context, all_workspaces, open_here, warned
@@ -22,6 +22,7 @@ from git_wt.worktrees.facts import Facts, look
 from git_wt.worktrees.verdict import Leave
 
 _EXPIRE_EVERY = 3600.0
+REPAIR = "git worktree repair <its new folder>   (git worktree prune, if it is gone for good)"
 
 
 class Looked(NamedTuple):
@@ -38,9 +39,10 @@ class Looked(NamedTuple):
 
 
 def look_at(
-    context: Context, space: Workspace, leave: Leave, tmux_survey: tmux.Survey, *, own_session: str | None
+    context: Context, space: Workspace, leave: Leave, tmux_survey: tmux.Survey, caller: Caller, own: Session | None
 ) -> Looked:
-    """Ask and judge. Raises `not-a-worktree` for main and for what folder and registration do not agree on."""
+    """Ask and judge; the caller's session `own` may be in it. Raises `not-a-worktree` for main and for what folder and
+    registration do not agree on."""
     tree = space.worktree
     _require_removable(space)
     undoable = leave.undoable and trash.place(context.repository, tree.path) is not None
@@ -50,9 +52,22 @@ def look_at(
         space,
         regenerable=context.config.words("regenerable"),
         aside=table.relatives(tmux_survey.processes(space.tmux)),
-        sessions=[session.id for session in space.sessions if session.id != own_session],
+        sessions=[_who(session) for session in _others_inside(space, caller, own)],
     )
     return Looked(space, facts, verdict.judge(facts, leave), leave)
+
+
+def _others_inside(space: Workspace, caller: Caller, own: Session | None) -> list[Session]:
+    """The other live sessions in a worktree. One that lives only through its tmux session goes with that."""
+    living = {session.id for session in sessions.live_sessions(caller.env, frozenset())}
+    mine = {own.id if own else None, caller.identity.id if caller.identity else None}
+    return [session for session in space.sessions if session.id in living - mine]
+
+
+def _who(session: Session) -> str:
+    """A session as a person knows it."""
+    pid = (session.leader or "").partition(":")[0]
+    return f"session of {table.command(int(pid))} ({pid})" if pid else f"session {session.id}"
 
 
 def _require_removable(space: Workspace) -> None:
@@ -61,7 +76,7 @@ def _require_removable(space: Workspace) -> None:
         raise WtError("not-a-worktree", f"cannot remove {quoted(space.worktree.path)}: it is the main checkout")
     reason = why_not_registered(space.worktree)
     if reason:
-        raise WtError("not-a-worktree", f"cannot remove {quoted(space.name)}: {reason}", hint="git worktree repair")
+        raise WtError("not-a-worktree", f"cannot remove {quoted(space.name)}: {reason}", hint=REPAIR)
 
 
 def refusal(looked: Looked, command: str) -> WtError:
@@ -143,9 +158,8 @@ def remove(names: Sequence[str], leave: Leave, caller: Caller, *, to_trash: bool
     undo: list[str] = []
     notes, code, goto = list(warned(context)), 0, None
     for space in chosen:
-        own = active.id if active and active.admin == space.worktree.admin else None
         try:
-            looked = look_at(context, space, leave, tmux_survey, own_session=own)
+            looked = look_at(context, space, leave, tmux_survey, caller, active)
             if looked.standing():
                 raise refusal(looked, "git wt remove NAME")
             removed = take_away(context, looked, tmux_survey, to_trash=to_trash)

@@ -62,7 +62,7 @@ def _afterwards(session: Session, caller: Caller, ask: Ask | None) -> Result:
     flags = Leave()
     try:
         return leave(None if ask else KEEP, flags, same, to_trash=True, ask=ask)
-    except WtError as error:
+    except WtError as error:  # refused, or interrupted at the question
         kept = leave(KEEP, flags, same, to_trash=True, ask=None)
         return kept._replace(notes=(error.message, *kept.notes), code=error.exit_code)
 

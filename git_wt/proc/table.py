@@ -78,7 +78,7 @@ def _pipeline(table: dict[int, tuple[int, int]]) -> set[int]:
     """Our process group (`git wt … | less`), if a shell with job control made it: it is then in another one itself. In
     a script all children share one group, and a server among them is no pipeline."""
     group, pid = os.getpgid(0), os.getpid()
-    while pid in table and table[pid][1] == group and _command(pid) in ("git", "git-wt", _command(os.getpid())):
+    while pid in table and table[pid][1] == group and command(pid) in ("git", "git-wt", command(os.getpid())):
         pid = table[pid][0]
     if pid in table and table[pid][1] == group:
         return set()
@@ -90,7 +90,7 @@ def standing_in(folder: str, aside: frozenset[int]) -> list[Standing]:
     found = _cwds_linux() if _LINUX else _cwds_lsof()
     prefix = folder.rstrip("/") + "/"
     return [
-        Standing(pid, _command(pid), cwd)
+        Standing(pid, command(pid), cwd)
         for pid, cwd in found
         if pid not in aside and (cwd == folder or cwd.startswith(prefix))
     ]
@@ -166,7 +166,8 @@ def _cwds_lsof() -> list[tuple[int, str]]:
     return found
 
 
-def _command(pid: int) -> str:
+def command(pid: int) -> str:
+    """The name of the program that a process runs; 'process' where it cannot be read."""
     try:
         with open(f"/proc/{pid}/comm", "rb") as file:
             return os.fsdecode(file.read()).rstrip("\n")

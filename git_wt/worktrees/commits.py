@@ -22,11 +22,12 @@ _LONGEST_REFLOG = 5000  # commits that fit on a command line
 
 
 class Commits(NamedTuple):
-    """Commits made here that the base does not contain. `counted` would be lost with HEAD and branch; `pushed` of them
-    are at a remote; `on_branch` are reached by the branch; `reflog_only` are reached by nothing but this worktree's
+    """Commits made here that the base does not contain. `counted` would go with HEAD and branch; no other ref has `nowhere`,
+    remotes have `pushed`; `on_branch` are reached by the branch; `reflog_only` are reached by nothing but this worktree's
     reflog; `elsewhere` are in submodules (path -> number)."""
 
     counted: tuple[str, ...] = ()
+    nowhere: frozenset[str] = frozenset()
     pushed: frozenset[str] = frozenset()
     on_branch: frozenset[str] = frozenset()
     reflog_only: tuple[str, ...] = ()
@@ -53,7 +54,7 @@ def made_here(
     in_submodules = _submodule_commits(admin)
     if marker and {*known, *(oid for oid, _ in reflog)} <= {original}:
         return Commits(elsewhere=in_submodules, merged="same")
-    found, unpushed = _not_contained(path, status, refs, marker, known, reflog)
+    found, nowhere = _not_contained(path, status, refs, marker, known, reflog)
     reached = frozenset().union(*(git_refs.reached(tip, found) for tip in known)) | {original}
     reflog_only = _reflog_only(path, known, [oid for oid, _ in reflog if oid not in reached])
     counted = {oid: parents for oid, parents in found.items() if oid not in reflog_only}
@@ -63,7 +64,8 @@ def made_here(
         counted = {oid: parents for oid, parents in counted.items() if oid not in through_head}
     return Commits(
         counted=tuple(counted),
-        pushed=frozenset(counted) - frozenset(unpushed),
+        nowhere=frozenset(counted) & frozenset(nowhere),
+        pushed=_pushed(path, counted) if frozenset(counted) - frozenset(nowhere) else frozenset(),
         on_branch=frozenset().union(*(git_refs.reached(tip, counted) for tip in branch_tips)),
         reflog_only=tuple(reflog_only),
         elsewhere=in_submodules,
@@ -85,20 +87,26 @@ def _not_contained(
     reflog: Sequence[tuple[str, str]],
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
     """The commits of the tips, and of what was committed here by the reflog, that the base lacks (without a marker:
-    that no other ref has), and those of them that no remote has. Two processes at once."""
+    that no other ref has), and those of them that no other ref has. Two processes at once."""
+    others = [*(f"--exclude={name.removeprefix('refs/heads/')}" for name in _branches(status, marker)), *_EVERYTHING]
+    without, committed = others, []
     if marker:
-        without = [marker.base_commit, *_integration_points(marker, refs)]
+        without = list(dict.fromkeys((marker.base_commit, *_integration_points(marker, refs))))
         committed = [oid for oid, message in reflog if not message.startswith(_NO_COMMITS)]
-    else:
-        without = [*([f"--exclude={status.branch}"] if status.branch else []), *_EVERYTHING]
-        committed = []
+    tips = [*known, *committed]
     questions = [
-        reading(path, "rev-list", "--parents", *known, *committed, "--not", *dict.fromkeys(without), "--"),
-        git_refs.commits_question(path, [*known, *committed], [*without, "--remotes"]),
+        reading(path, "rev-list", "--parents", *tips, "--not", *without, "--"),
+        git_refs.commits_question(path, tips, others),
     ]
     answers = run_all(questions, env=environment())
-    found, unpushed = (git_refs.parse_commits(answer, "tell which commits are only here") for answer in answers)
-    return found, unpushed
+    found, nowhere = (git_refs.parse_commits(answer, "tell which commits are only here") for answer in answers)
+    return found, nowhere
+
+
+def _pushed(path: str, counted: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    """Those of `counted` that a remote branch has, as far as was fetched. One process."""
+    answer = run(git_refs.commits_question(path, list(counted)[:_LONGEST_REFLOG], ["--remotes"]), env=environment())
+    return frozenset(counted) - frozenset(git_refs.parse_commits(answer, "tell which commits are pushed"))
 
 
 _NO_COMMITS = ("checkout:", "reset:", "git-wt", "branch:")  # reflog entries that made no commit

@@ -89,7 +89,7 @@ def look(
         mounts=tuple(mounts_at(real)),
         operation=git_state.operation(tree.admin),
         locked=tree.locked if tree.locked is not None else read_text(tree.admin + "/locked"),
-        occupied=tuple([f"{found.command} ({found.pid})" for found in standing] + [f"session {s}" for s in sessions]),
+        occupied=tuple([f"{found.command} ({found.pid})" for found in standing] + list(sessions)),
         unknown=tuple(dict.fromkeys(unknown + walked.unreadable)),
         regenerable=tuple(regenerable),
         identity=(there.st_dev, there.st_ino),

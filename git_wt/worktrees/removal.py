@@ -15,6 +15,7 @@ from git_wt.git import state as git_state
 from git_wt.git.call import act, ask, environment, lines, require
 from git_wt.model import Blocker, Repository, Workspace, Worktree
 from git_wt.naming import quoted
+from git_wt.proc import table
 from git_wt.proc.run import run, undisturbed
 from git_wt.trees import remove_if_empty, remove_tree
 from git_wt.value import NamedTuple
@@ -68,7 +69,7 @@ def remove(
             raise
         with undisturbed():
             kept = finish_removal(repository.common_dir, repository.git_folder, log)
-    left = () if keep else tuple(delete(repository, entry))
+    left = () if keep else tuple(delete(repository, entry, aside=table.relatives(())))
     if os.path.lexists(tree.path):
         left += (f"{quoted(tree.path)} is there again: something still writes to it",)
     return Removed(entry.id if keep else None, entry.deleted is not None and kept is None, kept, left)

@@ -121,7 +121,8 @@ def finish_undo(common: str, folder: str, log: journal.Entry) -> None:
         _rewrite(path + "/.git", f"gitdir: {admin}")
         if branch != entry.branch and read_text(home + "/admin/HEAD") == f"ref: refs/heads/{entry.branch}":
             _rewrite(home + "/admin/HEAD", f"ref: refs/heads/{branch}")
-        _rename_marker(home + "/admin", path[len(entry.path) :], entry.branch, branch)
+        renamed = {entry.deleted: data["other"] or branch, entry.branch: branch}
+        _rename_marker(home + "/admin", path[len(entry.path) :], renamed)
         os.makedirs(os.path.dirname(admin), exist_ok=True)
         os.rename(home + "/admin", admin)
     if (path, os.path.basename(admin)) != (entry.path, entry.admin_id):
@@ -147,10 +148,10 @@ def _restore_branches(
             git_refs.restore_branch_settings(folder, entry.settings)
 
 
-def delete(repository: Repository, entry: Entry) -> list[str]:
+def delete(repository: Repository, entry: Entry, *, aside: frozenset[int] = frozenset()) -> list[str]:
     """Delete a trash entry for good. Returns what could not be deleted: then entry and ref stay, and it can be tried
-    again. Not while a process stands inside. One git process."""
-    occupants = table.standing_in(os.path.realpath(entry.folder), frozenset())
+    again. Not while a process other than `aside` stands inside. One git process."""
+    occupants = table.standing_in(os.path.realpath(entry.folder), aside)
     if occupants:
         return [f"{entry.folder}: {occupants[0].command} ({occupants[0].pid}) stands inside"]
     failed = remove_tree(entry.folder)
@@ -205,12 +206,14 @@ def delete_ref_if_there(folder: str, ref: str) -> None:
         git_refs.delete_ref(folder, ref, found.oid)
 
 
-def _rename_marker(admin: str, suffix: str, old: str | None, new: str | None) -> None:
-    """Two worktrees may not share a name: the marker says what folder and branch are called now."""
+def _rename_marker(admin: str, suffix: str, renamed: Mapping[str | None, str | None]) -> None:
+    """Two worktrees may not share a name, and a branch of the user's is not ours because ours was called so: the marker
+    says what folder and branch are called now."""
     marker = load_marker(admin)
     if marker:
-        branch = new if marker.branch == old else marker.branch
-        save_marker(admin, marker._replace(name=marker.name + suffix, branch=branch))
+        now = marker._replace(name=marker.name + suffix, branch=renamed.get(marker.branch, marker.branch))
+        if now != marker:
+            save_marker(admin, now)
 
 
 def _repoint_submodules(entry: Entry, old_admin: str, admin: str, path: str) -> None:

@@ -34,10 +34,12 @@ def judge(facts: Facts, leave: Leave) -> Verdict:
         _uncommitted(facts),
         _commits(facts, leave),
         _blocker("hidden", facts.hidden, "hidden edit", "under assume-unchanged or skip-worktree"),
-        _blocker("nested", (*facts.mounts, *facts.nested), "mount or repository", "inside"),
+        _blocker(
+            "nested", (*facts.mounts, *facts.nested), "mounted folder" if facts.mounts else "repository", "inside"
+        ),
         _operation(facts),
         _locked(facts),
-        _blocker("occupied", facts.occupied, "process or session", "inside"),
+        _blocker("occupied", facts.occupied, "occupant", "inside"),
         _blocker("unknown", facts.unknown, "question", "could not be answered"),
     ]
     undoable = [
@@ -95,10 +97,11 @@ def _commits(facts: Facts, leave: Leave) -> Blocker | None:
     if not total:
         return None
     pushed = sum(oid in commits.pushed for oid in counted)
+    nowhere = sum(oid in commits.nowhere for oid in counted) + sum(commits.elsewhere.values())
     examples = [oid[:12] for oid in counted] + [f"{count} in {path}" for path, count in commits.elsewhere.items()]
-    only_here = total - pushed
-    parts = [f"{only_here} nowhere else"] if only_here else []
-    parts += [f"{pushed} pushed"] if pushed else []
+    others = total - nowhere - pushed
+    sorts = ((nowhere, "nowhere else"), (pushed, "pushed"), (others, "on another branch"))
+    parts = [f"{count} {where}" for count, where in sorts if count]
     what = f"{plural(total, 'commit')} not merged ({', '.join(parts)})"
     return Blocker("commits", total, tuple(shown(example) for example in examples[:_EXAMPLES]), what)
 
