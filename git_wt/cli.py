@@ -16,7 +16,7 @@ from git_wt.commands import VERBS
 from git_wt.errors import Interrupted, WtError
 from git_wt.git.call import scrub
 from git_wt.model import Caller, Result
-from git_wt.naming import pasteable, quoted
+from git_wt.naming import quoted
 from git_wt.value import NamedTuple
 
 TYPE_CHECKING = False
@@ -192,12 +192,8 @@ def _show(result: Result, verb: str, caller: Caller) -> int:
 
 
 def _tell_wrapper(cd_file: str, folder: str) -> None:
-    """Write where the shell goes. A wrapper that was suspended and has cleaned up since is told on stderr."""
-    try:
-        fd = os.open(cd_file, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW)
-    except OSError:
-        _write(2, f"git-wt: go to: cd {pasteable(folder)}\n")
-        return
+    """Write where the shell goes: the raw path, no newline."""
+    fd = os.open(cd_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     os.write(fd, os.fsencode(folder))
     os.close(fd)
 

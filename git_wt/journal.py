@@ -36,6 +36,7 @@ def lock(state_dir: str, *, seconds: float = WAIT) -> Iterator[None]:
         os.ftruncate(fd, 0)
         os.pwrite(fd, note, 0)
         yield
+        os.utime(fd)  # for `taken_since`
     finally:
         os.close(fd)
 
@@ -77,7 +78,7 @@ def _busy(fd: int, state_dir: str) -> WtError:
 
 
 def taken_since(state_dir: str, moment: float) -> bool:
-    """Whether anybody has had the lock since `moment` (seconds since the epoch). No process."""
+    """Whether anybody took or gave back the lock since `moment` (seconds since the epoch). No process."""
     try:
         return os.stat(state_dir + "/lock").st_mtime >= moment
     except OSError:

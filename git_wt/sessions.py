@@ -139,11 +139,9 @@ def _path(session_id: str, env: Mapping[str, str]) -> str:
 def _drop_old(folder: str) -> None:
     limit = time.time() - KEPT_FOR
     for entry in os.scandir(folder):
-        if entry.stat(follow_symlinks=False).st_mtime < limit:
-            try:
+        with contextlib.suppress(OSError):  # another command drops it, too
+            if entry.stat(follow_symlinks=False).st_mtime < limit:
                 os.unlink(entry.path)
-            except OSError:
-                continue
 
 
 _KEYS = {

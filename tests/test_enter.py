@@ -448,7 +448,9 @@ def test_path_refuses_the_main_checkout_a_plain_folder_and_another_repository(re
 
 
 def test_main_checkout_cannot_be_entered(repo: str) -> None:
-    assert wt("enter", "^", "--json", cwd=repo).code in (1, 2)
+    ran = wt("enter", "^", "--json", cwd=repo)
+    assert (ran.code, ran.error["code"]) == (2, "usage")
+    assert "main checkout" in ran.error["message"]
 
 
 # Only the branch is there

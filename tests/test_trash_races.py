@@ -214,7 +214,9 @@ def test_twenty_removals_at_once(tmp_path: Path) -> None:
 def test_the_same_removal_twice_at_once_happens_once(world: World) -> None:
     world.session.wt("exit", "keep", cwd=world.root).ok()
     ended = [finish(process) for process in [start_wt("remove", "task", "--json", cwd=world.root) for _ in range(6)]]
-    assert sorted(ran.code for ran in ended) == [0, 1, 1, 1, 1, 1], ended
+    codes = sorted(ran.code for ran in ended)
+    assert codes[0] == 0, ended
+    assert set(codes[1:]) <= {1, 3}, ended  # gone, or going away while it was looked at
     no_trace(world)
     assert len(trash_refs(world.root)) == 1
     assert leftovers(world.root) == []

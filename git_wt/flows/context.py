@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from git_wt import config, journal, sessions
 from git_wt.files import read_text
@@ -20,16 +21,19 @@ if TYPE_CHECKING:
 
 
 class Context(NamedTuple):
-    """A repository as the caller sees it. `notes` are sentences about what was mended or is wrong in the settings."""
+    """A repository as the caller sees it. `notes` are sentences about what was mended; everything is as it was at
+    `opened_at` (seconds since the epoch)."""
 
     repository: Repository
     config: config.Config
     notes: tuple[str, ...]
+    opened_at: float
 
 
 def open_here(caller: Caller, *, folder: str | None = None) -> Context:
     """The repository of the caller's folder, after mending what killed commands left. One git process; a second one
     after mending."""
+    opened_at = time.time()
     repository = open_repository(folder or caller.cwd)
     mended: tuple[str, ...] = ()
     if journal.abandoned(repository.state_dir):
@@ -39,7 +43,7 @@ def open_here(caller: Caller, *, folder: str | None = None) -> Context:
         repository = open_repository(folder or caller.cwd)
     mended += _ignored_git_dir(repository, caller)
     settings = config.load(default_branch_folder(repository), caller.env)
-    return Context(repository, settings, mended)
+    return Context(repository, settings, mended, opened_at)
 
 
 def warned(context: Context) -> tuple[str, ...]:

@@ -141,7 +141,6 @@ def _by_name(
     name = _asked_name(request) or _free_name(all_workspaces(context, caller))
     if name == survey.MAIN:
         raise WtError("usage", "cannot enter '^': it is the main checkout", hint="git wt cd ^")
-    began = time.time()
     for tries_left in range(_TRIES, -1, -1):
         try:
             return _resume_or_make(context, caller, request, name, tmux_survey)
@@ -149,7 +148,7 @@ def _by_name(
             why = raced.why
         except WtError as error:
             why = error
-            if error.code not in _PASSING or not journal.taken_since(context.repository.state_dir, began):
+            if error.code not in _PASSING or not journal.taken_since(context.repository.state_dir, context.opened_at):
                 raise
         if not tries_left:
             raise why

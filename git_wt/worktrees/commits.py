@@ -22,9 +22,9 @@ _LONGEST_REFLOG = 5000  # commits that fit on a command line
 
 
 class Commits(NamedTuple):
-    """Commits made here that the base does not contain. `counted` would go with HEAD and branch; no other ref has `nowhere`,
-    remotes have `pushed`; `on_branch` are reached by the branch; `reflog_only` are reached by nothing but this worktree's
-    reflog; `elsewhere` are in submodules (path -> number)."""
+    """Commits made here that the base does not contain: `counted` would go with HEAD and branch; of these no other ref
+    has `nowhere`, a remote has `pushed`, and the branch reaches `on_branch`. `reflog_only` are reached by nothing but
+    this worktree's reflog; `elsewhere` are in submodules (path -> number)."""
 
     counted: tuple[str, ...] = ()
     nowhere: frozenset[str] = frozenset()

@@ -244,7 +244,7 @@ def _undo_branch(common: str, folder: str, entry: journal.Entry) -> None:
     data = entry.data
     branch, oid = str(data["branch"]), str(data["oid"])
     ref = f"refs/heads/{branch}"
-    clear_stale_locks(common, entry, ref)
+    clear_stale_locks(common, entry, ref, taking_back=True)
     if not (data.get("madeBranch") or data.get("reset")) or checked_out(common, branch):
         return
     found = git_refs.find_refs(folder, ref).get(ref)

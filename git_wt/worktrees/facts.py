@@ -18,6 +18,7 @@ from git_wt.git.call import environment
 from git_wt.git.refs import Ref
 from git_wt.git.state import Indexed, Status
 from git_wt.model import Marker, Repository, Workspace
+from git_wt.naming import quoted
 from git_wt.proc import table
 from git_wt.proc.run import Completed, start
 from git_wt.proc.run import finish as finish_process
@@ -61,19 +62,20 @@ def look(
     """Ask everything about one worktree. `aside` are processes that do not count as occupants, `sessions` the other
     live sessions that are in it. Raises nothing for what git cannot tell: that is `unknown`."""
     tree, marker = space.worktree, space.marker
-    there = os.lstat(tree.path)
+    identity = _identity(space)
     real = os.path.realpath(tree.path)
     standing = table.staying_in(real, aside)  # before our own git stands there
     status_answer, index_answer, reflog_answer = _ask_git(tree.path)
     unknown: list[str] = []
     status = _attempt(lambda: git_state.parse_status(status_answer), unknown)
     index = _attempt(lambda: git_state.parse_index(index_answer), unknown) or []
-    names = _ref_names(tree.branch, marker)
-    refs = _attempt(lambda: git_refs.find_refs(repository.git_folder, *names), unknown) or {}
+    refs = _attempt(lambda: _refs(repository, tree.branch, marker), unknown) or {}
     hidden = _attempt(lambda: _hidden(tree.path, index), unknown) or []
     walked = walk(tree.path, tree.admin, status, regenerable, marker)
     reflog = git_refs.parse_reflog(reflog_answer)
     commits = status and _attempt(lambda: made_here(tree.path, tree.admin, status, refs, marker, reflog), unknown)
+    if unknown and _identity(space) != identity:
+        unknown.append("its folder was exchanged meanwhile")
     branch = status.branch if status else tree.branch
     on_branch = refs.get(f"refs/heads/{branch}") if branch else None
     return Facts(
@@ -92,8 +94,17 @@ def look(
         occupied=tuple([f"{found.command} ({found.pid})" for found in standing] + list(sessions)),
         unknown=tuple(dict.fromkeys(unknown + walked.unreadable)),
         regenerable=tuple(regenerable),
-        identity=(there.st_dev, there.st_ino),
+        identity=identity,
     )
+
+
+def _identity(space: Workspace) -> tuple[int, int]:
+    """Device and inode of the folder. Raises `not-found` when another command has just removed it."""
+    try:
+        there = os.lstat(space.worktree.path)
+    except FileNotFoundError as error:
+        raise WtError("not-found", f"cannot remove {quoted(space.name)}: it was removed just now") from error
+    return there.st_dev, there.st_ino
 
 
 def _ask_git(path: str) -> list[Completed]:
@@ -115,14 +126,14 @@ def _attempt(ask: Callable[[], T], unknown: list[str]) -> T | None:
         return None
 
 
-def _ref_names(branch: str | None, marker: Marker | None) -> list[str]:
-    """The refs that matter, for one for-each-ref: the branches, the base and what may be its upstream."""
+def _refs(repository: Repository, branch: str | None, marker: Marker | None) -> dict[str, Ref]:
+    """The refs that matter: the branches, the base and what may be its upstream. One process."""
     names = [ORIGIN_HEAD]
     names += [f"refs/heads/{name}" for name in {branch, marker.branch if marker else None} if name]
     if marker and marker.base.startswith("refs/"):
         short = marker.base.partition("/")[2].partition("/")[2]
         names += [marker.base, f"refs/remotes/*/{short}"]
-    return names
+    return git_refs.find_refs(repository.git_folder, *names)
 
 
 def _hidden(path: str, index: Sequence[Indexed]) -> list[str]:

@@ -106,13 +106,16 @@ def is_hardly_begun(folder: str, file: str) -> bool:
         return False
 
 
-def clear_stale_locks(common: str, entry: journal.Entry, *refs: str) -> None:
-    """Take away the lock files that a killed git of this entry left on `refs` and on the packed refs. Only when the
-    entry's owner is dead (its process group has been ended), and only files made since it began and untouched for a
-    while: another git's are gone by then."""
-    if entry.data["pid"] == os.getpid():
+def clear_stale_locks(common: str, entry: journal.Entry, *refs: str, taking_back: bool = False) -> None:
+    """Take away the lock files that a killed git of this entry left on `refs` and on the packed refs: only files made
+    since it began and untouched for a while; another git's are gone by then. While the entry's owner lives nothing is
+    stale, unless it is `taking_back` (its git alone was killed), and then only on `refs`."""
+    paths = [f"{common}/{ref}.lock" for ref in refs]
+    if entry.data["pid"] != os.getpid():
+        paths += [f"{common}/packed-refs.lock", f"{common}/packed-refs.new"]
+    elif not taking_back:
         return
-    for path in [*(f"{common}/{ref}.lock" for ref in refs), f"{common}/packed-refs.lock", f"{common}/packed-refs.new"]:
+    for path in paths:
         try:
             found = os.stat(path)
             if found.st_mtime < float(entry.data["time"]) - 1:

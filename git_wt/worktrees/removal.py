@@ -80,7 +80,7 @@ def put_back(common: str, folder: str, log: journal.Entry) -> str | None:
     place meanwhile is moved aside; returns where to. With the lock held."""
     end_recorded_group(log)
     ref = REFS + str(log.data["trash"])
-    clear_stale_locks(common, log, ref)
+    clear_stale_locks(common, log, ref, taking_back=True)
     home = f"{common}/git-wt/trash/{log.data['trash']}"
     if os.path.exists(home + "/admin"):
         finish_removal(common, folder, log)
