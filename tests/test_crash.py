@@ -49,6 +49,7 @@ case " $* " in
         : >'{done}'
         {traced} '{git}' "$@"
         code=$?
+        echo $code >'{done}'
         if {parent} && [ $code -ge 128 ]; then kill -9 $PPID; fi
         exit $code
     fi ;;
@@ -317,7 +318,7 @@ def test_git_killed_at_a_system_call_while_entering_is_mended(
     for number, moment in enumerate(sample(moments, 7 if words == "worktree add" and parent else 3)):
         name = f"x{number}"
         ran = shim.run(("enter", name), small, session_of(small, name), moment, parent=parent)
-        killed += ran.code != 0
+        killed += shim.done.read_text().strip() == "137"
         with told(moment):
             if not parent:
                 assert leftovers(small) == []
@@ -378,6 +379,7 @@ def test_locks_of_others_are_left_alone_when_a_crash_is_mended(small: str, tmp_p
 
 
 @needs_strace
+@pytest.mark.slow  # git's lock is waited for: 10 s
 def test_crash_that_cannot_be_mended_yet_is_said_and_mended_later(small: str, tmp_path: Path) -> None:
     shim = Shim(tmp_path, "reset")
     assert shim.run(("enter", "x"), small, session_of(small, "x"), Moment("openat", 20), parent=True).code == -9
@@ -424,7 +426,7 @@ def test_exit_remove_killed_at_a_system_call_of_its_own_loses_nothing(small: str
 
 
 @needs_strace
-@pytest.mark.parametrize(("words", "least"), [("update-ref", 3), ("update-ref -d", 3), ("commit-tree", 3)])
+@pytest.mark.parametrize(("words", "least"), [("update-ref", 3), ("update-ref -d", 3)])
 def test_git_killed_at_a_system_call_while_removing_loses_nothing(
     small: str, tmp_path: Path, words: str, least: int
 ) -> None:

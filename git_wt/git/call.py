@@ -72,6 +72,7 @@ _AGAIN = (
     rb"|unable to (create|write) .*worktrees/"
 )
 _BUDGET = 10.0
+_OWN_CODES = 129  # git's own failures are 1, 128 (fatal) and 129 (usage); above, something it ran was killed
 
 
 def environment(*, english: bool = True) -> dict[str, str]:
@@ -123,7 +124,8 @@ def failure(answer: Completed, doing: str) -> WtError:
     advice = next((line.strip() for line in lines if line.strip().startswith("git config --global --add safe.")), None)
     if answer.code < 0:
         reason = f"git was ended by signal {-answer.code}"
-    return WtError("git", f"cannot {doing}: {shown(reason)}", hint=advice)
+    extra: dict[str, object] = {"killed": True} if answer.code < 0 or answer.code > _OWN_CODES else {}
+    return WtError("git", f"cannot {doing}: {shown(reason)}", hint=advice, extra=extra)
 
 
 def act(

@@ -31,6 +31,7 @@ from git_wt.worktrees.registry import (
     is_hardly_begun,
     remove_empty_admin,
     unlock,
+    was_killed,
 )
 
 NULL = "0" * 40
@@ -81,9 +82,9 @@ def create(repository: Repository, plan: Plan, *, hooks: str | None) -> Created:
         entry = _begin(repository, plan)
         try:
             admin = _register(repository, plan, entry)
-        except BaseException:
+        except BaseException as error:
             with undisturbed():
-                undo_creation(repository.common_dir, repository.git_folder, entry)
+                undo_creation(repository.common_dir, repository.git_folder, entry, killed=was_killed(error))
             raise
     try:
         head = str(entry.data["oid"])
@@ -115,7 +116,7 @@ def finish(created: Created) -> Worktree:
     return created.worktree._replace(locked=None)
 
 
-def undo_creation(common: str, folder: str, entry: journal.Entry) -> None:
+def undo_creation(common: str, folder: str, entry: journal.Entry, *, killed: bool = False) -> None:
     """Take back a creation that did not come to its end, or finish one whose checkout was complete. To be called with
     the lock held. Touches only what the entry names and what is still as it left it."""
     data = entry.data
@@ -136,7 +137,7 @@ def undo_creation(common: str, folder: str, entry: journal.Entry) -> None:
         remove_empty_admin(common, path, float(data.get("time", 0)))
         if is_hardly_begun(path, ".git") and data.get("phase") == "adding":
             remove_tree(path)
-    _undo_branch(common, folder, entry)
+    _undo_branch(common, folder, entry, killed)
     entry.done()
 
 
@@ -239,12 +240,12 @@ def _post_checkout(path: str, hooks: str | None, oid: str, entry: journal.Entry)
     return f"the post-checkout hook ended with code {answer.code}" + (f": {said}" if said else "")
 
 
-def _undo_branch(common: str, folder: str, entry: journal.Entry) -> None:
+def _undo_branch(common: str, folder: str, entry: journal.Entry, killed: bool) -> None:
     """Delete the branch that was made, or move back the one that was moved, if it is still where we put it."""
     data = entry.data
     branch, oid = str(data["branch"]), str(data["oid"])
     ref = f"refs/heads/{branch}"
-    clear_stale_locks(common, entry, ref, taking_back=True)
+    clear_stale_locks(common, entry, ref, killed=killed)
     if not (data.get("madeBranch") or data.get("reset")) or checked_out(common, branch):
         return
     found = git_refs.find_refs(folder, ref).get(ref)

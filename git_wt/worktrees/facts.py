@@ -62,8 +62,7 @@ def look(
     """Ask everything about one worktree. `aside` are processes that do not count as occupants, `sessions` the other
     live sessions that are in it. Raises nothing for what git cannot tell: that is `unknown`."""
     tree, marker = space.worktree, space.marker
-    identity = _identity(space)
-    real = os.path.realpath(tree.path)
+    identity, real = _identity(space), os.path.realpath(tree.path)
     standing = table.staying_in(real, aside)  # before our own git stands there
     status_answer, index_answer, reflog_answer = _ask_git(tree.path)
     unknown: list[str] = []

@@ -4,6 +4,7 @@ journal has such an entry."""
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from git_wt import journal
 from git_wt.errors import WtError
@@ -11,7 +12,7 @@ from git_wt.model import Repository
 from git_wt.naming import quoted
 from git_wt.worktrees import create, removal, trash
 
-_MEND = {
+_MEND: dict[str, Callable[[str, str, journal.Entry], object]] = {
     "create": create.undo_creation,
     "remove": removal.put_back,
     "undo": trash.finish_undo,

@@ -9,6 +9,7 @@ import os
 import time
 
 from git_wt import journal
+from git_wt.errors import WtError
 from git_wt.files import read_text
 from git_wt.git.repository import admin_folders
 from git_wt.git.state import rebased_branch
@@ -106,16 +107,22 @@ def is_hardly_begun(folder: str, file: str) -> bool:
         return False
 
 
-def clear_stale_locks(common: str, entry: journal.Entry, *refs: str, taking_back: bool = False) -> None:
+def was_killed(error: BaseException | None) -> bool:
+    """Whether an error says that a git process of ours was ended by a signal."""
+    while error is not None:
+        if isinstance(error, WtError) and error.extra.get("killed"):
+            return True
+        error = error.__cause__
+    return False
+
+
+def clear_stale_locks(common: str, entry: journal.Entry, *refs: str, killed: bool = False) -> None:
     """Take away the lock files that a killed git of this entry left on `refs` and on the packed refs: only files made
     since it began and untouched for a while; another git's are gone by then. While the entry's owner lives nothing is
-    stale, unless it is `taking_back` (its git alone was killed), and then only on `refs`."""
-    paths = [f"{common}/{ref}.lock" for ref in refs]
-    if entry.data["pid"] != os.getpid():
-        paths += [f"{common}/packed-refs.lock", f"{common}/packed-refs.new"]
-    elif not taking_back:
+    stale, unless its git alone was `killed`."""
+    if entry.data["pid"] == os.getpid() and not killed:
         return
-    for path in paths:
+    for path in [*(f"{common}/{ref}.lock" for ref in refs), f"{common}/packed-refs.lock", f"{common}/packed-refs.new"]:
         try:
             found = os.stat(path)
             if found.st_mtime < float(entry.data["time"]) - 1:

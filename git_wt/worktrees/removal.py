@@ -20,7 +20,7 @@ from git_wt.proc.run import run, undisturbed
 from git_wt.trees import remove_if_empty, remove_tree
 from git_wt.value import NamedTuple
 from git_wt.worktrees.facts import Facts
-from git_wt.worktrees.registry import checked_out, clear_stale_locks, end_recorded_group
+from git_wt.worktrees.registry import checked_out, clear_stale_locks, end_recorded_group, was_killed
 from git_wt.worktrees.trash import REFS, Entry, delete, delete_ref_if_there, free_path, home_of, load, place, save
 from git_wt.worktrees.walk import walk
 
@@ -63,7 +63,7 @@ def remove(
             os.rename(tree.admin, f"{home_of(repository, entry.id)}/admin")
         except BaseException as error:
             with undisturbed():
-                aside = put_back(repository.common_dir, repository.git_folder, log)
+                aside = put_back(repository.common_dir, repository.git_folder, log, killed=was_killed(error))
             if aside and isinstance(error, WtError):
                 error.message += f"; what was made at its place meanwhile is at {quoted(aside)}"
             raise
@@ -75,12 +75,12 @@ def remove(
     return Removed(entry.id if keep else None, entry.deleted is not None and kept is None, kept, left)
 
 
-def put_back(common: str, folder: str, log: journal.Entry) -> str | None:
+def put_back(common: str, folder: str, log: journal.Entry, *, killed: bool = False) -> str | None:
     """Undo a removal that did not reach its point of no return: the folder goes back. Something that was made at its
     place meanwhile is moved aside; returns where to. With the lock held."""
     end_recorded_group(log)
     ref = REFS + str(log.data["trash"])
-    clear_stale_locks(common, log, ref, taking_back=True)
+    clear_stale_locks(common, log, ref, killed=killed)
     home = f"{common}/git-wt/trash/{log.data['trash']}"
     if os.path.exists(home + "/admin"):
         finish_removal(common, folder, log)
@@ -256,10 +256,10 @@ def _delete_branch(common: str, folder: str, entry: Entry, log: journal.Entry) -
     clear_stale_locks(common, log, f"refs/heads/{branch}")
     try:
         git_refs.delete_ref(folder, f"refs/heads/{branch}", str(entry.deleted_oid), log.note_group)
-    except WtError:
-        found = git_refs.find_refs(folder, f"refs/heads/{branch}")
-        if found:
-            return "it has moved meanwhile"
+    except WtError as error:
+        clear_stale_locks(common, log, f"refs/heads/{branch}", killed=was_killed(error))
+        if git_refs.find_refs(folder, f"refs/heads/{branch}"):
+            return "its git was killed" if was_killed(error) else "it has moved meanwhile"
     if entry.settings:
         with contextlib.suppress(WtError):  # behind the point of no return: a stale setting is no failure
             git_refs.drop_branch_settings(folder, branch)
