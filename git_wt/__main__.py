@@ -12,7 +12,7 @@ from git_wt import __version__
 def main() -> int:
     """Run the command line. Returns the exit code."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is begun yet: an interrupt just ends the program
-    # A repository with a `json.py` at its root must never be imported (FACTS 12).
+    # A repository with a `json.py` at its root must never be imported.
     sys.path[:] = [entry for entry in sys.path if os.path.isabs(entry)]
     for fd in (0, 1, 2):  # a closed descriptor would be reused for a pipe
         try:

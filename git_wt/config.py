@@ -1,6 +1,6 @@
 """Settings: where they may stand, which wins, and what is wrong with them. TOML through tomli, settings.json as it is.
 
-First that says something wins (SPEC 12): environment; `.git-wt.local.toml`, `.git-wt.toml`,
+First that says something wins: environment; `.git-wt.local.toml`, `.git-wt.toml`,
 `.claude/settings.local.json`, `.claude/settings.json` (all at the main root); `$XDG_CONFIG_HOME/git-wt/config.toml`;
 `~/.claude/settings.json`; defaults.
 No process. tomli is imported only when a TOML file is there.

@@ -32,7 +32,7 @@ EXIT_CODES = {
 class WtError(Exception):
     """A failure that the user is told in one line, with what to do next.
 
-    `code` is the word in `--json` (SPEC: error codes), `message` says what could not be done, the subject in
+    `code` is the word in `--json` (README: error codes), `message` says what could not be done, the subject in
     quotes and why; `hint` is a command to paste or advice. `extra` holds further JSON members (`blockers`).
     """
 

@@ -2,7 +2,7 @@
 
 `<common dir>/git-wt/lock` is a permanent file, locked with flock and never deleted. `<common dir>/git-wt/journal/<id>`
 is written (fsync, then rename) before the first change and deleted after the last. Losing either loses convenience,
-not work: git is the truth (SAFETY 6, 7). Knows no git command and no worktree.
+not work: git is the truth. Knows no git command and no worktree.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Entry:
         write_json(self.path, self.data, durable=durable)
 
     def note_group(self, group: int) -> None:
-        """Write down the process group of a git child before it runs (SAFETY 6)."""
+        """Write down the process group of a git child before it runs."""
         self.note(group=group, groupStart=table.start_time(group))
 
     def done(self) -> None:

@@ -1,6 +1,6 @@
 """The marker: what git-wt notes about a worktree that it made, in git's own admin folder of that worktree.
 
-It dies with the worktree and moves with it into the trash; there is no other database of worktrees (SPEC 1).
+It dies with the worktree and moves with it into the trash; there is no other database of worktrees.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ class Workspace(NamedTuple):
 
 
 class Blocker(NamedTuple):
-    """One reason why removal would lose work: SPEC's code, how many, up to ten examples, and a sentence part."""
+    """One reason why removal would lose work: a stable code, how many, up to ten examples, and a sentence part."""
 
     code: str
     count: int  # type: ignore[assignment]  # the field's word, as in the JSON

@@ -159,7 +159,7 @@ _ANIMALS = [
 
 
 def why_bad_name(name: str) -> str | None:
-    """The rule that NAME breaks, as a sentence part, or None. Source: SPEC 3.3 and git-check-ref-format(1)."""
+    """The rule that NAME breaks, as a sentence part, or None. Source: git-check-ref-format(1)."""
     if not name:
         return "it is empty"
     if len(name) > LONGEST:
@@ -244,7 +244,7 @@ def fill(template: str, *, key: str, **values: str) -> str:
 
 def tmux_name(repository: str, branch: str, identity: str, taken: frozenset[str]) -> str:
     """The tmux session's name: `<repo>_<branch>` in `[A-Za-z0-9_-]`, with 6 hex digits of a hash of `identity` when a
-    character was replaced or the name is in `taken` (SPEC 7)."""
+    character was replaced or the name is in `taken`."""
     wanted = f"{repository}_{branch}"
     safe = re.sub(r"[^A-Za-z0-9_-]", "_", wanted)
     if safe == wanted and safe not in taken and not safe.startswith("-"):

@@ -1,6 +1,6 @@
 """The only module that formats: a Result as text or as JSON, an error in git's style, colours, columns.
 
-stdout is the answer, stderr the narration (SPEC 13).
+stdout is the answer, stderr the narration.
 """
 
 from __future__ import annotations

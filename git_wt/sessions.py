@@ -1,4 +1,4 @@
-"""Sessions: which terminal or agent is in which worktree. One small file each; identity as in SPEC 1.
+"""Sessions: which terminal or agent is in which worktree. One small file each.
 
 Identity, first that is there: `--session ID`, `$GIT_WT_SESSION`, the POSIX session (its leader's process number and
 start time). Files are named by the sha256 of the id, below `$XDG_STATE_HOME/git-wt/sessions/`.

@@ -1,7 +1,7 @@
 """tmux: the survey of its sessions, making one for a worktree, moving clients, killing. Always by session id.
 
 `tmux -u` always (else a TAB comes out as `_`), `#` doubled in whatever tmux expands, a session id as target, since
-names are prefix-matched (FACTS, section (h)). Every value from git is data.
+names are prefix-matched (measured with tmux 3.3a). Every value from git is data.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def current_session_id() -> str | None:
 
 def clean_environment() -> dict[str, str]:
     """Our environment without git's variables, git-wt's, and git's own folder on PATH: what a tmux server and its
-    panes may inherit (SPEC 7)."""
+    panes may inherit."""
     env = {name: value for name, value in without_exec_path(os.environ).items() if not name.startswith("GIT_")}
     if not inside():
         env.pop("TMUX", None)  # stale: tmux would start a second server at that path

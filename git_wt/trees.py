@@ -17,7 +17,7 @@ from git_wt.proc.run import run
 
 def mounts_at(folder: str) -> list[str]:
     """Mount points at or below `folder` (a real path). `st_dev` does not show bind mounts; the kernel's table does
-    (FACTS 5)."""
+    ."""
     prefix = folder.rstrip("/") + "/"
     return [mount for mount in _mounts() if (mount + "/").startswith(prefix)]
 

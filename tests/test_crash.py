@@ -1,4 +1,4 @@
-"""Killed at any moment, `enter`, `exit remove` and `undo` leave what one git-wt command mends (SPEC 3.8, SAFETY 6, 8).
+"""Killed at any moment, `enter`, `exit remove` and `undo` leave what one git-wt command mends.
 
 Kill moments are system calls, found by a rehearsal under strace, and points of time. `WT_CRASH_MOMENTS` says how many
 of each kind are tried (`all` for every one); by default a sample that takes about a minute.

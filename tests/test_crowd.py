@@ -1,4 +1,4 @@
-"""Any number of callers at once in one repository, beside plain git: all succeed (SPEC 3.8, SAFETY 7)."""
+"""Any number of callers at once in one repository, beside plain git: all succeed."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""`enter` makes or resumes a worktree, from wherever it is called, and harms nothing (SPEC 3)."""
+"""`enter` makes or resumes a worktree, from wherever it is called, and harms nothing."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Where a new worktree starts from: origin's default branch, REF, HEAD, a pull request (SPEC 3.3, 3.5)."""
+"""Where a new worktree starts from: origin's default branch, REF, HEAD, a pull request."""
 
 import http.server
 import os

@@ -1,4 +1,4 @@
-"""Which NAMEs `enter` takes, and what each of them becomes (SPEC 3.3, 3.4)."""
+"""Which NAMEs `enter` takes, and what each of them becomes."""
 
 import os
 import re

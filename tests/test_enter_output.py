@@ -1,4 +1,4 @@
-"""What `enter` answers: paths, JSON, the file of the shell integration, commands, errors (SPEC 3, 13)."""
+"""What `enter` answers: paths, JSON, the file of the shell integration, commands, errors."""
 
 import json
 import os

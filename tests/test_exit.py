@@ -1,4 +1,4 @@
-"""`exit` and `switch`, and what shows where one is: `path`, `cd`, `list` (SPEC 5, 2, 13)."""
+"""`exit` and `switch`, and what shows where one is: `path`, `cd`, `list`."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""`git wt` with tmux (SPEC 7): real servers on a private socket, real clients in a pty."""
+"""`git wt` with tmux: real servers on a private socket, real clients in a pty."""
 
 import os
 import re

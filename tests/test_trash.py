@@ -1,4 +1,4 @@
-"""The trash of SPEC 6: everything comes back, nothing outlives its time, deletion never leaves the folder."""
+"""The trash: everything comes back, nothing outlives its time, deletion never leaves the folder."""
 
 import contextlib
 import os

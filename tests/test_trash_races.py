@@ -1,4 +1,4 @@
-"""Removal while somebody writes, makes worktrees or removes others at the same moment (SPEC 5, 6; SAFETY 7, 8)."""
+"""Removal while somebody writes, makes worktrees or removes others at the same moment."""
 
 import contextlib
 import os

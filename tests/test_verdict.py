@@ -1,4 +1,4 @@
-"""The verdict of SPEC 5, code by code: what is refused, which flag passes it, and that undo brings all of it back."""
+"""The verdict, code by code: what is refused, which flag passes it, and that undo brings all of it back."""
 
 import json
 import os

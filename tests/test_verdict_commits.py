@@ -1,4 +1,4 @@
-"""Which commits stand in the way of a removal, which do not, and what becomes of branches (SPEC 5)."""
+"""Which commits stand in the way of a removal, which do not, and what becomes of branches."""
 
 import os
 import re

@@ -1,5 +1,5 @@
 """One file a verb: `arguments(parser)` says what it takes, `run(args, caller)` returns a Result. No policy, no
-formatting. `VERBS` is the list that help and completion show, in the order of SPEC 2."""
+formatting. `VERBS` is the list that help and completion show."""
 
 VERBS = {
     "enter": "make a worktree, or go back to one, and move this session into it",

@@ -1,4 +1,4 @@
-"""The question of SPEC 5 put to the person at the terminal, and sentences said before a program takes it over."""
+"""The question keep, remove or cancel, and sentences that are said before another program takes the terminal over."""
 
 from __future__ import annotations
 

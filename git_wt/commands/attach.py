@@ -1,4 +1,4 @@
-"""`git wt attach`: attach to the tmux session of a worktree, by either name (SPEC 7)."""
+"""`git wt attach`: attach to the tmux session of a worktree, by either name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`git wt enter`: SPEC 3."""
+"""`git wt enter`: make or resume a worktree and stay in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`git wt exit`: SPEC 5."""
+"""`git wt exit`: leave the worktree of this session."""
 
 from __future__ import annotations
 

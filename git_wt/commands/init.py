@@ -1,4 +1,4 @@
-"""`git wt init`: print the shell integration (SPEC 8)."""
+"""`git wt init`: print the shell integration."""
 
 from __future__ import annotations
 

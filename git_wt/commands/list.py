@@ -1,4 +1,4 @@
-"""`git wt list`: every worktree with its state, age, tmux session and what blocks removal (SPEC 13)."""
+"""`git wt list`: every worktree with its state, age, tmux session and what blocks removal."""
 
 from __future__ import annotations
 

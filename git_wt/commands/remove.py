@@ -1,4 +1,4 @@
-"""`git wt remove`: remove any worktree but main, with the same safety as `exit remove` (SPEC 5)."""
+"""`git wt remove`: remove any worktree but main, with the same safety as `exit remove`."""
 
 from __future__ import annotations
 

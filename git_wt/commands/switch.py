@@ -1,4 +1,4 @@
-"""`git wt switch`: exit keep, then enter; the first original folder is kept (SPEC 2)."""
+"""`git wt switch`: exit keep, then enter; the first original folder is kept."""
 
 from __future__ import annotations
 

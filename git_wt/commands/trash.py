@@ -1,4 +1,4 @@
-"""`git wt trash`: what can be brought back, and emptying it (SPEC 6)."""
+"""`git wt trash`: what can be brought back, and emptying it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`git wt undo`: bring back the last removal, or the one with an id (SPEC 6)."""
+"""`git wt undo`: bring back the last removal, or the one with an id."""
 
 from __future__ import annotations
 

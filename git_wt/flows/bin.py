@@ -1,4 +1,4 @@
-"""The trash as people use it: look, bring back, empty (SPEC 6)."""
+"""The trash as people use it: look, bring back, empty."""
 
 from __future__ import annotations
 

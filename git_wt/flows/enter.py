@@ -1,4 +1,4 @@
-"""`enter`: resume or make a worktree, then record the session (SPEC 3)."""
+"""`enter`: resume or make a worktree, then record the session."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def _await_making(space: Workspace, context: Context, caller: Caller) -> Workspa
 
 
 def _require_resumable(space: Workspace, request: Request, caller: Caller) -> None:
-    """SPEC 3.6: folder and registration name each other, and nothing else was asked for than what is there."""
+    """Folder and registration name each other, and nothing else was asked for than what is there."""
     _require_whole(space)
     branch = space.worktree.branch
     if request.branch is not None and request.branch != branch:

@@ -1,4 +1,4 @@
-"""`exit`: leave the worktree of this session and keep it, or take it away if nothing would be lost (SPEC 5)."""
+"""`exit`: leave the worktree of this session and keep it, or take it away if nothing would be lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Ask = Callable[[str, Sequence[str]], str | None]  # a question, the answers -> o
 
 
 def leave(action: str | None, flags: Leave, caller: Caller, *, to_trash: bool, ask: Ask | None) -> Result:
-    """Leave this session's worktree. Without `action`, `ask` puts the question of SPEC 5. Outside a session nothing
+    """Leave this session's worktree. Without `action`, `ask` asks keep, remove or cancel. Outside a session nothing
     happens at all. Raises `usage` (no action and nobody to ask), `has-changes`, `not-a-worktree`."""
     before = sessions.load_session(caller.identity, caller.env)
     session, over = active_session(caller)
@@ -187,7 +187,7 @@ def _way_back(session: Session) -> str:
 
 
 def _end_subshell(session: Session, code: int, caller: Caller) -> None:
-    """`exit` typed in a subshell that `enter` started ends it; the shell around it gets the exit code (SPEC 8)."""
+    """`exit` typed in a subshell that `enter` started ends it; the shell around it gets the exit code."""
     if session.subshell is None:
         return
     pid, _, started = session.subshell.partition(":")

@@ -1,4 +1,4 @@
-"""`list`: every worktree with its state. All `git status` start before any is read (HOUSE: budgets)."""
+"""`list`: every worktree with its state. All `git status` start before any is read."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _partial(
 def _add_verdict(
     context: Context, space: Workspace, row: Json, tmux_survey: tmux.Survey, caller: Caller, session: Session | None
 ) -> None:
-    """The whole verdict of SPEC 5 for one worktree."""
+    """The whole verdict for one worktree."""
     from git_wt.flows import remove as removal
     from git_wt.worktrees.verdict import Leave
 

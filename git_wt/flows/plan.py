@@ -1,4 +1,4 @@
-"""What a new worktree will be: its base, its branch, its folder, all checked before anything is touched (SPEC 3)."""
+"""What a new worktree will be: its base, its branch, its folder, all checked before anything is touched."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def hooks_folder(repository: Repository, git_settings: Mapping[str, str]) -> str
 
 
 def _on_existing_branch(context: Context, wish: Wish, plan: Plan, have: Ref) -> tuple[Plan, tuple[str, ...]]:
-    """SPEC 3.7: the branch is there without a worktree."""
+    """The branch is there without a worktree: it is used, moved or refused; no commit is ever lost."""
     repository, branch = context.repository, plan.branch
     in_use = checked_out(repository.common_dir, branch)
     if in_use:

@@ -1,4 +1,4 @@
-"""Take worktrees away: look, judge, move clients, rename into the trash, kill the tmux session (SPEC 5, 6)."""
+"""Take worktrees away: look, judge, move clients, rename into the trash, kill the tmux session."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _who(session: Session) -> str:
 
 
 def _require_removable(space: Workspace) -> None:
-    """Main, and what folder and registration do not agree on, go with no flag at all (SAFETY 4)."""
+    """Main, and what folder and registration do not agree on, go with no flag at all."""
     if space.worktree.is_main:
         raise WtError("not-a-worktree", f"cannot remove {quoted(space.worktree.path)}: it is the main checkout")
     reason = why_not_registered(space.worktree)

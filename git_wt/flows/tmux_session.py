@@ -1,4 +1,4 @@
-"""The tmux session of a worktree: the one that is there, else a new one (SPEC 7)."""
+"""The tmux session of a worktree: the one that is there, else a new one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _make_tmux_session(
     repository: Repository, space: Workspace, env: Mapping[str, str], command: Sequence[str], known: tmux.Survey
 ) -> TmuxSession:
     """A new tmux session. Where the name is taken: by our own, made by another caller just now, that one is used; by
-    somebody else's, the name gets a hash (SPEC 7)."""
+    somebody else's, the name gets a hash."""
     tree = space.worktree
     token = space.marker.token if space.marker else ""
     marks = {"root": tree.path, "name": space.name, "token": token}

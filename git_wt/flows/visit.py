@@ -16,7 +16,7 @@ from git_wt.worktrees.verdict import Leave
 
 def in_subshell(session: Session, caller: Caller, ask: Ask) -> Result | int:
     """Start the person's shell in the worktree. `exit` typed in it ends it and its exit code is returned; when it ends
-    by itself while the session goes on, the question of SPEC 5 is put; on cancel it starts again. One process."""
+    by itself while the session goes on, the question is put; on cancel it starts again. One process."""
     own = caller._replace(env={**caller.env, "GIT_WT_SESSION": session.id})
 
     def started(pid: int) -> None:
@@ -43,7 +43,7 @@ def with_command(
 
 
 def on_tmux(session: Session, tmux_session: TmuxSession, caller: Caller, ask: Ask) -> Result:
-    """Show the tmux session on this terminal. When it has ended while our session goes on, the question of SPEC 5 is
+    """Show the tmux session on this terminal. When it has ended while our session goes on, the question is
     put; when the client was only detached or switched, nothing is said. One process."""
     if tmux.show(tmux_session):
         return Result("quiet", {})

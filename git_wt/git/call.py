@@ -1,6 +1,6 @@
 """How git is called: scrubbed environment, reads that take no lock and run no hook, bounded retries, WtErrors.
 
-Sources: git(1), FACTS on leaked variables and on concurrent `git worktree add`.
+Source: git(1), and measurements of concurrent `git worktree add` with git 2.39.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LOCAL_VARIABLES = [
     "GIT_DEFAULT_HASH",
 ]
 
-# A repository's fsmonitor is a command that `git status` would run; reading must run nothing (SAFETY 9). The two
+# A repository's fsmonitor is a command that `git status` would run; reading must run nothing. The two
 # stat settings are weakened by some people for speed; a verdict must see an edit that keeps size and time.
 READING = [
     "git",
@@ -52,7 +52,7 @@ READING = [
     "-c",
     "core.trustctime=true",
 ]
-# Our own writes: no hook may run while the lock is held (SAFETY 7).
+# Our own writes: no hook may run while the lock is held.
 WRITING = [
     "git",
     "-c",
@@ -65,7 +65,7 @@ WRITING = [
     "maintenance.auto=false",
 ]
 
-# What git says when another git process is in the middle of something (FACTS, section (a)); gone a moment later.
+# What git says while another git process is in the middle of something (seen with 20 `git worktree add` at once).
 _AGAIN = (
     rb"could not lock config file|failed to read .*/commondir|cannot lock ref .*(File exists|Unable to create)"
     rb"|bad object worktrees/.*/HEAD|did not send all necessary objects|index\.lock|packed-refs\.lock"
@@ -137,7 +137,7 @@ def act(
     before_retry: Callable[[], None] = lambda: None,
     extra_env: dict[str, str] | None = None,
 ) -> bytes:
-    """Change something through git, with bounded retries against other git processes (SAFETY: 10 s, random pause).
+    """Change something through git, with bounded retries against other git processes (10 s, random pause).
     `before_retry` puts right what the failed try left. Raises `git`. One process a try, no hooks."""
     argv = [*WRITING, "-C", folder, *arguments]
     env = {**environment(), **(extra_env or {})}

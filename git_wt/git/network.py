@@ -32,7 +32,7 @@ def remote_oid(folder: str, ref: str, *, seconds: float) -> str | None:
 
 
 def pull_request_refs(url: str, number: int) -> tuple[str, ...]:
-    """The refs at `origin` where a pull request's head may be, likeliest first (SPEC 3.3). No process."""
+    """The refs at `origin` where a pull request's head may be, likeliest first. No process."""
     host = re.sub(r"^[a-z+]+://|^[^/@]*@|^.*@", "", url).split("/")[0].split(":")[0].lower()
     github, gitlab = f"refs/pull/{number}/head", f"refs/merge-requests/{number}/head"
     if host == "github.com":

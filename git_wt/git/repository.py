@@ -84,7 +84,7 @@ def admin_of(path: str) -> str | None:
 
 
 def why_not_registered(tree: Worktree) -> str | None:
-    """Why folder and registration do not name each other, or None when they do (SAFETY 4). No process."""
+    """Why folder and registration do not name each other, or None when they do. No process."""
     if os.path.islink(tree.path):
         return "its folder is a symbolic link"
     if not os.path.isdir(tree.path):
@@ -116,7 +116,7 @@ def git_dirs(parent: str, below: str = "") -> Iterator[str]:
 
 def default_branch_folder(repository: Repository) -> str:
     """Where configuration, settings and files to copy come from: the main checkout, in a bare repository the worktree
-    of its default branch if there is one (SPEC 1). No process."""
+    of its default branch if there is one. No process."""
     if not repository.bare:
         return repository.main_root
     head = (read_text(repository.common_dir + "/HEAD") or "").removeprefix("ref: refs/heads/")

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 
 def without_exec_path(env: Mapping[str, str]) -> dict[str, str]:
-    """`env` without GIT_EXEC_PATH and without git's own folder on PATH, which `git wt` puts there (FACTS, section (k)).
-    No process."""
+    """`env` without GIT_EXEC_PATH and without git's own folder on PATH, which `git wt` puts
+    there (measured with git 2.39). No process."""
     inner = env.get("GIT_EXEC_PATH")
     folders = [
         folder

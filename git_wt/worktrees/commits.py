@@ -1,6 +1,6 @@
-"""Which commits were made in a worktree and are not contained in what it was made from (SPEC 5, `commits`).
+"""Which commits were made in a worktree and are not contained in what it was made from.
 
-Asks git side by side, and only where the tips have moved. Source: FACTS, section (j).
+Asks git side by side, and only where the tips have moved.
 """
 
 from __future__ import annotations

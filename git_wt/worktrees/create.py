@@ -1,7 +1,7 @@
-"""Make a worktree, whole or not at all: lock, journal, branch, registration, checkout, marker (SAFETY: CREATE).
+"""Make a worktree, whole or not at all: lock, journal, branch, registration, checkout, marker.
 
 `undo_creation` takes back what a journal entry says was begun, from what is on disk; a failure here and a later
-command after a crash use the same code. Source: git-worktree(1), FACTS sections (a), (c) and (d).
+command after a crash use the same code. Source: git-worktree(1).
 """
 
 from __future__ import annotations

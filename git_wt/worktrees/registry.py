@@ -1,4 +1,6 @@
-"""git's own entries of worktrees, looked at and mended as files where no git command can (FACTS, section (c)).
+"""git's own entries of worktrees, looked at and mended as files where no git command can.
+
+What a killed `git worktree add` leaves was measured with git 2.39, between each two of its system calls.
 
 Everything here is exact while the repository's lock is held. Starts no process.
 """
@@ -22,14 +24,14 @@ _UNTOUCHED = 2.0  # seconds
 
 def unlock(admin: str, reason: str) -> None:
     """Take git's lock of a worktree away if its reason is `reason`; somebody else's stays. Not by `git worktree
-    unlock`: that reads every other entry and fails while one is half-made (FACTS 1). No process."""
+    unlock`: that reads every other entry and fails while one is half-made. No process."""
     if read_text(admin + "/locked") == reason:
         os.unlink(admin + "/locked")
 
 
 def end_recorded_group(entry: journal.Entry) -> None:
     """End the git process group that an entry names, if it is still the one: it goes on writing after its parent's
-    death (FACTS 10). No process on Linux."""
+    death. No process on Linux."""
     group = entry.data.get("group")
     if not isinstance(group, int) or not journal.same_boot(entry.data):
         return

@@ -1,4 +1,4 @@
-"""Take a worktree away by one rename into the trash, looked at again behind it (SPEC 5, SAFETY: REMOVE)."""
+"""Take a worktree away by one rename into the trash, looked at again behind it."""
 
 from __future__ import annotations
 

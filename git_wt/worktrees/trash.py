@@ -1,4 +1,4 @@
-"""Take a worktree away by one rename, and bring it back (SPEC 6, SAFETY: REMOVE).
+"""Take a worktree away by one rename, and bring it back.
 
 `<common dir>/git-wt/trash/<id>/` holds `worktree` (the folder), `admin` (git's admin folder of it, marker included) and
 `entry.json`; `refs/git-wt/trash/<id>` holds every commit and blob of it. Where the folder is on another file system it
@@ -51,10 +51,13 @@ class Entry(NamedTuple):
 
 def place(repository: Repository, path: str) -> str | None:
     """The folder below which the trash of a worktree at `path` lies, or None where a rename cannot reach any: its
-    removal cannot be undone. No process."""
+    removal cannot be undone. Raises `not-found` when another command has just removed it. No process."""
     parent = os.path.dirname(path)
     os.makedirs(repository.state_dir, exist_ok=True)
-    device = os.lstat(path).st_dev
+    try:
+        device = os.lstat(path).st_dev
+    except FileNotFoundError as error:
+        raise WtError("not-found", f"cannot remove {quoted(path)}: it was removed just now") from error
     if device == os.stat(repository.state_dir).st_dev:
         return repository.state_dir + "/trash"
     if device == os.stat(parent).st_dev and os.access(parent, os.W_OK):

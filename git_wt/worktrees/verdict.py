@@ -1,4 +1,4 @@
-"""The verdict: may this worktree go? One pure decision for exit, remove, sweep, cleanup and agent alike (SPEC 5).
+"""The verdict: may this worktree go? One pure decision for exit, remove, sweep, cleanup and agent alike.
 
 Facts in, blockers out. Starts no process, reads no file.
 """
@@ -17,7 +17,7 @@ _DISCARDED = frozenset(("uncommitted", "commits", "ignored", "hidden", "operatio
 
 
 class Leave(NamedTuple):
-    """What the caller may lose or pass: SPEC's flags, and whether the removal can be undone."""
+    """What the caller may lose or pass: the flags, and whether the removal can be undone."""
 
     discard: bool = False
     keep_branch: bool = False
