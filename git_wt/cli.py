@@ -65,6 +65,10 @@ def run(argv: list[str]) -> int:
     except BrokenPipeError:
         _discard_output()
         return errors.FAILED
+    except OSError as error:  # no space, no permission, a broken disk: nothing that a traceback explains
+        where = f" {quoted(os.fsdecode(error.filename))}" if isinstance(error.filename, str | bytes) else ""
+        what = f"cannot go on with '{tool}':{where} {error.strerror or error}"
+        return _fail(WtError("git", what, hint="git wt list   (mends what was begun)"), as_json, tool, env)
     except KeyboardInterrupt:
         return _fail(Interrupted(signal.SIGINT), as_json, tool, env)
     except Exception as error:

@@ -141,7 +141,13 @@ def branch_note(looked: Looked, removed: removal.Removed) -> tuple[str, ...]:
 def warning_notes(looked: Looked, undo: str | None) -> tuple[str, ...]:
     """What went along silently, and how to get it back."""
     back = f" (git wt undo {undo})" if undo else ""
-    return tuple(f"gone with it: {warning.what}{back}" for warning in looked.verdict.warnings)
+    return tuple(f"gone with it: {warning.what}: {_some(warning)}{back}" for warning in looked.verdict.warnings)
+
+
+def _some(blocker: Blocker) -> str:
+    """A few examples, and how many more there are."""
+    more = blocker.count - len(blocker.examples[:3])
+    return ", ".join(blocker.examples[:3]) + (f" and {more} more" if more else "")
 
 
 def remove(names: Sequence[str], leave: Leave, caller: Caller, *, to_trash: bool, active: Session | None) -> Result:

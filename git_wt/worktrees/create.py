@@ -19,7 +19,7 @@ from git_wt.marker import new_token, save_marker
 from git_wt.model import Marker, Repository, Worktree
 from git_wt.naming import quoted, shown
 from git_wt.proc.run import run, undisturbed
-from git_wt.trees import remove_tree
+from git_wt.trees import remove_if_empty, remove_tree
 from git_wt.value import NamedTuple
 from git_wt.worktrees.registry import (
     admin_being_made,
@@ -137,6 +137,8 @@ def undo_creation(common: str, folder: str, entry: journal.Entry, *, killed: boo
         remove_empty_admin(common, path, float(data.get("time", 0)))
         if is_hardly_begun(path, ".git") and data.get("phase") == "adding":
             remove_tree(path)
+    for made in data.get("madeFolders", ()):
+        remove_if_empty(made)
     _undo_branch(common, folder, entry, killed)
     entry.done()
 
@@ -154,7 +156,17 @@ def _begin(repository: Repository, plan: Plan) -> journal.Entry:
         reset=plan.reset,
         reason=f"git-wt: being made, pid {os.getpid()}",
         phase="planned",
+        madeFolders=_missing_folders(os.path.dirname(plan.path)),
     )
+
+
+def _missing_folders(folder: str) -> list[str]:
+    """The folders that git will make on the way, innermost first."""
+    missing = []
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    return missing
 
 
 def _require_free(repository: Repository, plan: Plan) -> None:
