@@ -78,9 +78,10 @@ def _busy(fd: int, state_dir: str) -> WtError:
 
 
 def taken_since(state_dir: str, moment: float) -> bool:
-    """Whether anybody took or gave back the lock since `moment` (seconds since the epoch). No process."""
+    """Whether anybody has had the lock since `moment` (seconds since the epoch), or has it. No process."""
     try:
-        return os.stat(state_dir + "/lock").st_mtime >= moment
+        with lock_or_none(state_dir + "/lock") as free:
+            return not free or os.stat(state_dir + "/lock").st_mtime >= moment
     except OSError:
         return False
 
