@@ -304,7 +304,7 @@ def test_enter_killed_at_a_system_call_of_its_own_is_mended(small: str, tmp_path
 
 
 @needs_strace
-@pytest.mark.parametrize("words", ["worktree add", "update-ref", "reset"])
+@pytest.mark.parametrize("words", ["worktree add", "update-ref", "read-tree"])
 @pytest.mark.parametrize("parent", [True, False], ids=["and git-wt", "alone"])
 def test_git_killed_at_a_system_call_while_entering_is_mended(
     small: str, tmp_path: Path, words: str, parent: bool
@@ -370,7 +370,7 @@ def test_locks_of_others_are_left_alone_when_a_crash_is_mended(small: str, tmp_p
     for name in names:
         lock = write(f"{small}/.git", name, "somebody else's\n")
         os.utime(lock, (time.time() - 100, time.time() - 100))
-    shim = Shim(tmp_path, "reset")
+    shim = Shim(tmp_path, "read-tree")
     assert shim.run(("enter", "x"), small, session_of(small, "x"), Moment("openat", 20), parent=True).code == -9
     assert f"{small}/.claude/worktrees/x" in worktrees(small)
     wt("list", cwd=small).ok()
@@ -381,7 +381,7 @@ def test_locks_of_others_are_left_alone_when_a_crash_is_mended(small: str, tmp_p
 @needs_strace
 @pytest.mark.slow  # git's lock is waited for: 10 s
 def test_crash_that_cannot_be_mended_yet_is_said_and_mended_later(small: str, tmp_path: Path) -> None:
-    shim = Shim(tmp_path, "reset")
+    shim = Shim(tmp_path, "read-tree")
     assert shim.run(("enter", "x"), small, session_of(small, "x"), Moment("openat", 20), parent=True).code == -9
     lock = write(f"{small}/.git", "packed-refs.lock", "somebody else's\n")
     os.utime(lock, (time.time() - 100, time.time() - 100))

@@ -121,7 +121,7 @@ def test_imports_are_really_seen(repo: str) -> None:
 def test_counter_sees_git_and_tmux_but_no_children_of_git(counter: Counter, repo: str, tmp_path: Path) -> None:
     script = "git worktree add -q -b x ../x; git rev-parse HEAD; git fetch; tmux -V; tmux -V"
     subprocess.run(["sh", "-c", script], cwd=repo, env=environment(env=counter.env()), check=True)
-    assert (tmp_path / "x").is_dir()  # `worktree add` started `reset --hard`
+    assert (tmp_path / "x").is_dir()
     assert sorted(counter.git()) == ["rev-parse HEAD", "worktree add -q -b x ../x"]
     assert counter.tmux() == ["-V", "-V"]
     counter.env()

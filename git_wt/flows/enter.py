@@ -159,7 +159,13 @@ def _by_name(
 
 
 _TRIES = 5
-_PASSING = ("not-found", "not-a-worktree", "branch-in-use", "exists")  # what somebody else's change may have caused
+_PASSING = (
+    "not-found",
+    "not-a-worktree",
+    "branch-in-use",
+    "branch-has-commits",
+    "exists",
+)  # what somebody else's change may have caused
 
 
 def _resume_or_make(

@@ -180,7 +180,7 @@ def _base(context: Context, wish: Wish, cwd: str, refs: Mapping[str, Ref], git_s
             ref = git_refs.full_name(repository.git_folder, "HEAD")
         return Base(ref or head, head)
     ref, commit = default
-    fetched = refresh(repository, ref)
+    fetched = refresh(repository, ref, context.opened_at)
     if fetched is not None:
         commit = git_refs.find_refs(repository.git_folder, ref)[ref].oid
     notes = fetched or ()
@@ -200,12 +200,13 @@ def _default_branch(refs: Mapping[str, Ref]) -> tuple[str, str] | None:
     return next(((name, refs[name].oid) for name in _GUESSES if name in refs), None)
 
 
-def refresh(repository: Repository, ref: str) -> tuple[str, ...] | None:
+def refresh(repository: Repository, ref: str, known: float) -> tuple[str, ...] | None:
     """Fetch origin's default branch if that was not done within a day; callers side by side wait for one fetch.
-    Returns None when nothing was fetched, else sentences (why it failed). One process group of 5 s at the most."""
+    Returns None when nothing was fetched since `known` (seconds since the epoch), else sentences (why it failed). One
+    process group of 5 s at the most."""
     stamp = repository.state_dir + "/fetched"
     if not _is_old(stamp):
-        return None
+        return None if os.stat(stamp).st_mtime < known else ()
     until = time.monotonic() + FETCH_SECONDS
     while time.monotonic() < until:
         with journal.lock_or_none(stamp + "-lock") as mine:

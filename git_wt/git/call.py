@@ -69,7 +69,7 @@ WRITING = [
 _AGAIN = (
     rb"could not lock config file|failed to read .*/commondir|cannot lock ref .*(File exists|Unable to create)"
     rb"|bad object worktrees/.*/HEAD|did not send all necessary objects|index\.lock|packed-refs\.lock"
-    rb"|unable to (create|write) .*worktrees/"
+    rb"|(unable to|could not) (open|create|write)[^\n]*worktrees/"
 )
 _BUDGET = 10.0
 _OWN_CODES = 129  # git's own failures are 1, 128 (fatal) and 129 (usage); above, something it ran was killed

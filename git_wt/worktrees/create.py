@@ -228,8 +228,9 @@ def _register(repository: Repository, plan: Plan, entry: journal.Entry) -> str:
 
 
 def _check_out(plan: Plan, entry: journal.Entry) -> None:
-    """Write the files, outside the lock: it takes as long as the tree is big. One git process."""
-    argv = [*READING, "-C", plan.path, "reset", "--hard", "--quiet", "--no-recurse-submodules"]
+    """Write the files, outside the lock: it takes as long as the tree is big. Not by `git reset --hard`: that locks the
+    branch, which somebody else's gc may just be packing. One git process."""
+    argv = [*READING, "-C", plan.path, "read-tree", "--reset", "-u", "--no-recurse-submodules", "HEAD"]
     answer = run(argv, env=environment(english=False), on_group=entry.note_group)
     if answer.code:
         raise failure(answer, f"check out {quoted(plan.branch)}")
