@@ -36,7 +36,7 @@ class _Parser(ArgumentParser):
 
 def run(argv: list[str]) -> int:
     """Run one command line; returns the exit code. Everything for stdout and stderr goes through here."""
-    prefix, cd_file = os.environ.get("GIT_PREFIX"), os.environ.pop("GIT_WT_CD_FILE", None)
+    prefix, cd_file = os.environ.get("GIT_PREFIX"), os.environ.pop("GIT_WT_CD_FILE", None) or None
     os.environ.pop("GIT_WT_SHELL", None)
     git_dir = scrub()
     env = dict(os.environ)
@@ -69,8 +69,8 @@ def run(argv: list[str]) -> int:
         where = f" {quoted(os.fsdecode(error.filename))}" if isinstance(error.filename, str | bytes) else ""
         what = f"cannot go on with '{tool}':{where} {error.strerror or error}"
         return _fail(WtError("git", what, hint="git wt list   (mends what was begun)"), as_json, tool, env)
-    except KeyboardInterrupt:
-        return _fail(Interrupted(signal.SIGINT), as_json, tool, env)
+    except Interrupted as interrupted:
+        return _fail(interrupted.error, as_json, tool, env)
     except Exception as error:
         return _bug(error, as_json, tool)
 

@@ -70,7 +70,6 @@ DEFAULTS: Json = {
         "Thumbs.db",
         "*.o",
         "*.class",
-        ".idea/caches",
         ".ccls-cache",
         "CMakeFiles",
         "_build",

@@ -53,9 +53,11 @@ class WtError(Exception):
         self.extra = extra or {}
 
 
-class Interrupted(WtError):  # noqa: N818 - a signal is no error
-    """A signal that ends the program: hang-up, interrupt or terminate. Raised by the handlers of `cli`."""
+class Interrupted(BaseException):
+    """A signal that ends the program: hang-up, interrupt or terminate; raised by the handlers of `cli`. No WtError:
+    nobody who can go on without an answer may go on after it. `error` is what the user is told."""
 
     def __init__(self, signal_number: int) -> None:
         name = {1: "hung up", 2: "interrupted", 15: "terminated"}.get(signal_number, "ended by a signal")
-        super().__init__("interrupted", name, exit_code=128 + signal_number)
+        super().__init__(name)
+        self.error = WtError("interrupted", name, exit_code=128 + signal_number)

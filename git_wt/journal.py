@@ -101,7 +101,7 @@ class Entry:
     def note(self, *, durable: bool = False, **fields: object) -> None:
         """Add `fields` and write the entry so that it survives the death of this process (with `durable`, of the
         machine, too). No process."""
-        self.data.update(fields)
+        self.data.update(fields, noted=time.time())
         write_json(self.path, self.data, durable=durable)
 
     def note_group(self, group: int) -> None:
@@ -121,7 +121,7 @@ def begin(state_dir: str, action: str, **fields: object) -> Entry:
     pid = os.getpid()
     entry = Entry(f"{state_dir}/journal/{pid}-{os.urandom(4).hex()}.json", {})
     os.makedirs(state_dir + "/journal", exist_ok=True)
-    owner = {"pid": pid, "start": table.start_time(pid), "host": os.uname().nodename, "boot": table.boot_id()}
+    owner = {"pid": pid, "start": table.start_time(pid), "host": _host(), "boot": table.boot_id()}
     entry.note(durable=True, action=action, time=time.time(), **owner, **fields)
     os.environ[MARK] = entry.id
     return entry
@@ -153,13 +153,19 @@ def _drop_half_written(path: str) -> None:
 
 
 def _owner_is_dead(data: Json) -> bool:
-    if data.get("host") != os.uname().nodename:
-        return time.time() - float(data.get("time", 0)) > _OLD and not data.get("boot")
-    if data.get("boot") != table.boot_id():
-        return True
-    return not table.alive(int(data.get("pid", 0)), data.get("start"))
+    if data.get("host") != _host():  # its process numbers mean nothing here: only time tells
+        return time.time() - float(data.get("noted", 0)) > _OLD
+    return data.get("boot") != table.boot_id() or not table.alive(int(data.get("pid", 0)), data.get("start"))
+
+
+def _host() -> str:
+    """This machine, or this container of it: where a process number means the same process."""
+    try:
+        return f"{os.uname().nodename} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return os.uname().nodename
 
 
 def same_boot(data: Json) -> bool:
     """Whether process numbers in an entry still mean the same processes."""
-    return bool(data.get("boot") == table.boot_id() and data.get("host") == os.uname().nodename)
+    return bool(data.get("boot") == table.boot_id() and data.get("host") == _host())

@@ -39,13 +39,7 @@ def as_json(result: Result, tool: str) -> str:
     import json
 
     if result.code and result.kind == "remove":
-        errors = [
-            {
-                "code": "has-changes" if item["blockers"] else "not-a-worktree",
-                **{key: item[key] for key in ("message", "blockers")},
-            }
-            for item in result.data["kept"]
-        ]
+        errors = [{key: item[key] for key in ("code", "message", "blockers")} for item in result.data["kept"]]
         return json.dumps({"success": False, "tool": tool, "data": result.data, "errors": errors}, indent=2) + "\n"
     return json.dumps({"success": True, "tool": tool, "data": result.data}, indent=2) + "\n"
 

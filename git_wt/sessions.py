@@ -117,11 +117,8 @@ def subshell_outcome(session_id: str, env: Mapping[str, str], code: int | None =
 def _is_live(session: Session, used: float, now: float, tmux_names: frozenset[str]) -> bool:
     if session.tmux_session and session.tmux_session in tmux_names:
         return True
-    if session.leader:
-        pid, _, started = session.leader.partition(":")
-        if table.alive(int(pid), started):
-            return True
-        return used > session.entered_at + 1 and now - used < _RECENT  # its id has been passed on since
+    if session.leader:  # a dead one's id may have been passed on since
+        return _has_leader(session) or (used > session.entered_at + 1 and now - used < _RECENT)
     return now - used < _RECENT
 
 
@@ -140,8 +137,14 @@ def _drop_old(folder: str) -> None:
     limit = time.time() - KEPT_FOR
     for entry in os.scandir(folder):
         with contextlib.suppress(OSError):  # another command drops it, too
-            if entry.stat(follow_symlinks=False).st_mtime < limit:
+            if entry.stat(follow_symlinks=False).st_mtime < limit and not _has_leader(_parse(read_json(entry.path))):
                 os.unlink(entry.path)
+
+
+def _has_leader(session: Session | None) -> bool:
+    """Whether the terminal that a session belongs to is still open."""
+    pid, _, started = (session.leader or "").partition(":") if session else ("", "", "")
+    return bool(pid) and table.alive(int(pid), started)
 
 
 _KEYS = {

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from git_wt import terminal, tmux
+from git_wt import terminal
+from git_wt.commands import asking
 from git_wt.errors import WtError
 from git_wt.flows.reattach import find_session
+from git_wt.flows.visit import attach
 from git_wt.model import Caller, Result
 
 
@@ -27,5 +29,4 @@ def run(args: Namespace, caller: Caller) -> Result:
         return Result("attach", data)
     if not terminal.interactive():
         raise WtError("tmux", "cannot attach: there is no terminal", hint=f"tmux attach -t '={session.name}'")
-    tmux.show(session)
-    return Result("attach", data)
+    return attach(session, caller, asking.keep_or_remove)

@@ -9,6 +9,7 @@ from git_wt.commands.enter import stay
 from git_wt.flows import enter
 from git_wt.flows.context import active_session
 from git_wt.model import Caller, Result
+from git_wt.naming import pasteable, quoted
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -32,5 +33,6 @@ def run(args: Namespace, caller: Caller) -> Result:
         raise
     if session.subshell:
         sessions.save_session(entered.session._replace(subshell=session.subshell), caller.env)
-        return entered.result
+        here = f"this shell still stands in {quoted(session.name)}: cd {pasteable(entered.session.path)}"
+        return entered.result._replace(notes=(*entered.result.notes, here))
     return stay(entered, [], True, caller)

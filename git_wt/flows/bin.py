@@ -56,7 +56,7 @@ def empty(ids: Sequence[str], caller: Caller, *, only_expired: bool) -> Result:
     if only_expired:
         settings = context.config
         chosen = trash.expired(chosen, days=settings.number("trash.days"), size=settings.size("trash.size"))
-    deleted, left = [], []
+    deleted, left = [], trash.finish_deletions(context.repository)
     for entry in chosen:
         failed = trash.delete(context.repository, entry)
         left += failed

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from git_wt import tmux
 
 
+REPAIR = "git worktree repair <its new folder>   (git worktree prune, if it is gone for good)"
+
+
 class Context(NamedTuple):
     """A repository as the caller sees it. `notes` are sentences about what was mended; everything is as it was at
     `opened_at` (seconds since the epoch)."""

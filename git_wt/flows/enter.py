@@ -10,7 +10,8 @@ from git_wt import journal, sessions, tmux
 from git_wt.errors import WtError
 from git_wt.files import read_text
 from git_wt.flows import plan as planning
-from git_wt.flows.context import Context, active_session, all_workspaces, open_here
+from git_wt.flows.context import REPAIR, Context, active_session, all_workspaces, open_here
+from git_wt.flows.expiry import expire_later
 from git_wt.flows.tmux_session import tmux_session_for
 from git_wt.git import refs as git_refs
 from git_wt.git.repository import why_not_registered
@@ -28,8 +29,6 @@ from git_wt.naming import (
 )
 from git_wt.value import NamedTuple
 from git_wt.worktrees import create, survey
-
-_BEING_MADE = "git-wt: being made, pid "
 
 
 class Request(NamedTuple):
@@ -73,6 +72,8 @@ def enter(request: Request, caller: Caller) -> Entered:
         space = space._replace(marker=space.marker._replace(tmux_session=on_tmux.name))
         save_marker(space.worktree.admin, space.marker)  # type: ignore[arg-type]
     session = _record(context.repository, space, identity, on_tmux, request, caller)
+    if not resumed:
+        expire_later(context)
     return Entered(
         session, on_tmux, _result(space, session, on_tmux, resumed, (*over, *context.notes, *notes, *unread, *unmade))
     )
@@ -193,7 +194,7 @@ def _free_name(spaces: Sequence[Workspace]) -> str:
 def _await_making(space: Workspace, context: Context, caller: Caller) -> Workspace:
     """Wait until another command has made the worktree. Raises `busy` after 60 s, `not-found` if it gave up."""
     until = time.monotonic() + 60
-    while (read_text(space.worktree.admin + "/locked") or "").startswith(_BEING_MADE):
+    while (read_text(space.worktree.admin + "/locked") or "").startswith(create.BEING_MADE):
         if time.monotonic() > until:
             whose = (read_text(space.worktree.admin + "/locked") or "").removeprefix("git-wt: ")
             raise WtError("busy", f"cannot enter {quoted(space.name)}: it is still {shown(whose)}", hint="try again")
@@ -233,7 +234,7 @@ def _require_whole(space: Workspace) -> None:
         raise WtError(
             "not-a-worktree",
             f"cannot enter {quoted(space.name)}: {reason} (git in it would act on another checkout)",
-            hint="git worktree repair <its new folder>   (git worktree prune, if it is gone for good)",
+            hint=REPAIR,
         )
 
 

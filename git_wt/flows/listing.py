@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from git_wt import tmux
 from git_wt.errors import WtError
-from git_wt.flows.context import Context, all_workspaces, open_here, warned
+from git_wt.flows.context import Context, active_session, all_workspaces, open_here, warned
 from git_wt.git import refs as git_refs
 from git_wt.git import state as git_state
 from git_wt.git.call import environment
@@ -32,7 +32,7 @@ def listing(caller: Caller, *, status: bool, whole: bool) -> Result:
     context = open_here(caller)
     tmux_survey, unread = tmux.survey_or_note()
     spaces = _sorted(all_workspaces(context, caller, tmux_survey))
-    session = next((inside for space in spaces for inside in space.sessions if _is(inside, caller)), None)
+    session, over = active_session(caller)
     rows = [_row(space, context, session) for space in spaces]
     if status:
         _add_states(context, spaces, rows, tmux_survey)
@@ -40,11 +40,7 @@ def listing(caller: Caller, *, status: bool, whole: bool) -> Result:
         for space, row in zip(spaces, rows, strict=True):
             if not space.worktree.is_main and not row["missing"]:
                 _add_verdict(context, space, row, tmux_survey, caller, session)
-    return Result("list", {"worktrees": rows}, (*warned(context), *unread))
-
-
-def _is(session: Session, caller: Caller) -> bool:
-    return caller.identity is not None and session.id == caller.identity.id
+    return Result("list", {"worktrees": rows}, (*over, *warned(context), *unread))
 
 
 def _sorted(spaces: Sequence[Workspace]) -> list[Workspace]:
@@ -61,8 +57,9 @@ def _row(space: Workspace, context: Context, session: Session | None) -> Json:
     row["current"] = session.admin == tree.admin if session else tree == here
     if marker:
         row.update(createdAt=round(marker.created_at), base=short_ref(marker.base), baseCommit=marker.base_commit)
-    if space.sessions:
-        row["session"] = space.sessions[0].id
+    inside = [session] if session and session.admin == tree.admin else space.sessions
+    if inside:
+        row["session"] = inside[0].id
     if space.tmux:
         row["tmuxSessionName"] = space.tmux.name
     if tree.locked is not None:

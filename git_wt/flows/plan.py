@@ -113,7 +113,7 @@ def make_plan(context: Context, wish: Wish, cwd: str) -> Made:
 def hooks_folder(repository: Repository, git_settings: Mapping[str, str]) -> str:
     """The hooks folder in force in the main checkout, absolute. No process. Source: git-config(1), core.hooksPath."""
     configured = git_settings.get("core.hookspath")
-    if configured is None:
+    if not configured:
         return repository.common_dir + "/hooks"
     return os.path.join(repository.main_root, os.path.expanduser(configured))
 
@@ -130,13 +130,16 @@ def _on_existing_branch(context: Context, wish: Wish, plan: Plan, have: Ref) -> 
         )
     folder = repository.git_folder
     ours = (git_refs.first_reflog_message(folder, f"refs/heads/{branch}") or "").startswith("git-wt:")
-    if wish.branch or wish.reuse_branch:
-        return plan._replace(ours=ours and not wish.branch), (f"using branch {quoted(branch)} as it is",)
-    only_here = git_refs.count_only_here(folder, have.oid, branch)
     if wish.reset_branch:
         rescue = f"refs/git-wt/rescue/{branch}/{time.time_ns()}"
         git_refs.change_ref(folder, rescue, have.oid, "", "git-wt: before --reset-branch")
         return plan._replace(reset=True, ours=ours), (f"the old {quoted(branch)} is kept as {quoted(rescue)}",)
+    if wish.base and (wish.branch or wish.reuse_branch):
+        what = f"cannot start {quoted(branch)} from {quoted(wish.base)}: the branch exists"
+        raise WtError("usage", what, hint="leave --base out, or add --reset-branch")
+    if wish.branch or wish.reuse_branch:
+        return plan._replace(ours=ours and not wish.branch), (f"using branch {quoted(branch)} as it is",)
+    only_here = git_refs.count_only_here(folder, have.oid, branch)
     if ours and not only_here:
         return plan._replace(reset=True), ()
     why = f"it holds {plural(only_here, 'commit')} that nothing else has" if only_here else "git-wt did not make it"

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
 from collections.abc import Sequence
 
 from git_wt import sessions, tmux
 from git_wt.errors import WtError
-from git_wt.files import write_whole
-from git_wt.flows.context import Context, all_workspaces, open_here, warned
+from git_wt.flows.context import REPAIR, Context, all_workspaces, open_here, warned
+from git_wt.flows.expiry import expire_later
 from git_wt.git.repository import why_not_registered
 from git_wt.model import Blocker, Caller, Json, Repository, Result, Session, Verdict, Workspace
 from git_wt.naming import pasteable, plural, quoted
 from git_wt.proc import table
-from git_wt.proc.run import detach
 from git_wt.value import NamedTuple
 from git_wt.worktrees import removal, survey, trash, verdict
 from git_wt.worktrees.facts import Facts, look
 from git_wt.worktrees.verdict import Leave
-
-_EXPIRE_EVERY = 3600.0
-REPAIR = "git worktree repair <its new folder>   (git worktree prune, if it is gone for good)"
 
 
 class Looked(NamedTuple):
@@ -105,22 +99,23 @@ def take_away(context: Context, looked: Looked, tmux_survey: tmux.Survey, *, to_
     removed = removal.remove(
         context.repository, space, looked.facts, discard=leave.discard, delete_branch=delete_branch, keep=to_trash
     )
-    if space.tmux:
-        kill_tmux(space, tmux_survey)
-    _expire_later(context)
-    return removed
+    unkilled = kill_tmux(space, tmux_survey)
+    expire_later(context)
+    return removed._replace(left=(*removed.left, *unkilled))
 
 
-def kill_tmux(space: Workspace, tmux_survey: tmux.Survey) -> None:
-    """Kill a worktree's tmux session after moving the clients that look at it. One process."""
+def kill_tmux(space: Workspace, tmux_survey: tmux.Survey) -> tuple[str, ...]:
+    """Kill a worktree's tmux session after moving the clients that look at it. Returns a sentence when it is still
+    there. One process."""
     if space.tmux is None:
-        return
+        return ()
     clients = tmux_survey.watching(space.tmux)
     elsewhere = tmux_survey.came_from(clients)
     if tmux.current_session_id() == space.tmux.id:
         tmux.kill_later(space.tmux, clients, elsewhere=elsewhere)
     elif not tmux.kill(space.tmux, clients, elsewhere=elsewhere):
-        raise WtError("tmux", f"removed {quoted(space.name)}, but its tmux session '{space.tmux.name}' is still there")
+        return (f"warning: its tmux session '{space.tmux.name}' could not be killed",)
+    return ()
 
 
 def branch_note(looked: Looked, removed: removal.Removed) -> tuple[str, ...]:
@@ -169,10 +164,10 @@ def remove(names: Sequence[str], leave: Leave, caller: Caller, *, to_trash: bool
             if looked.standing():
                 raise refusal(looked, "git wt remove NAME")
             removed = take_away(context, looked, tmux_survey, to_trash=to_trash)
+            code = max(code, 1 if removed.left else 0)
         except WtError as error:
-            if error.code == "interrupted":
-                raise
-            kept.append({"name": space.name, "blockers": error.extra.get("blockers", []), "message": error.message})
+            blockers = error.extra.get("blockers", [])
+            kept.append({"name": space.name, "code": error.code, "blockers": blockers, "message": error.message})
             notes += [error.message, *([f"hint: {error.hint}"] if error.hint else [])]
             code = max(code, error.exit_code)
             continue
@@ -202,19 +197,6 @@ def _way_out(
     if active and active.admin == space.worktree.admin and os.path.isdir(active.original_cwd):
         return active.original_cwd
     return repository.main_root
-
-
-def _expire_later(context: Context) -> None:
-    """Once an hour, delete what is past its time: in the background, at low priority, holding nothing of ours."""
-    stamp = context.repository.state_dir + "/expired"
-    try:
-        if time.time() - os.stat(stamp).st_mtime < _EXPIRE_EVERY:
-            return
-    except OSError:
-        pass
-    write_whole(stamp, b"")
-    program = os.path.realpath(sys.argv[0])
-    detach([program, "-C", context.repository.git_folder, "-q", "trash", "empty", "--expired"], nice=19)
 
 
 def counts(looked: Looked) -> tuple[int, int]:

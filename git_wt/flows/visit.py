@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from git_wt import external, sessions, tmux
-from git_wt.errors import WtError
+from git_wt.errors import Interrupted, WtError
 from git_wt.flows.context import active_session
 from git_wt.flows.leave import CANCELLED, KEEP, Ask, leave
 from git_wt.model import Caller, Identity, Result, Session, TmuxSession
@@ -51,6 +51,16 @@ def on_tmux(session: Session, tmux_session: TmuxSession, caller: Caller, ask: As
     return after._replace(goto=None) if after.data["message"] else Result("quiet", {})
 
 
+def attach(tmux_session: TmuxSession, caller: Caller, ask: Ask) -> Result:
+    """Show a tmux session of ours; when its shell ends while a session is in its worktree, ask what becomes of it."""
+    for session, _ in sessions.all_sessions(caller.env):
+        if session.tmux_session == tmux_session.name and session.token == (tmux_session.token or ""):
+            same = caller._replace(identity=Identity(session.id, session.leader))
+            return on_tmux(session, tmux_session, same, ask)
+    tmux.show(tmux_session)
+    return Result("quiet", {})
+
+
 def _afterwards(session: Session, caller: Caller, ask: Ask | None) -> Result:
     os.chdir("/")
     same = caller._replace(identity=caller.identity or _identity(session))
@@ -62,7 +72,8 @@ def _afterwards(session: Session, caller: Caller, ask: Ask | None) -> Result:
     flags = Leave()
     try:
         return leave(None if ask else KEEP, flags, same, to_trash=True, ask=ask)
-    except WtError as error:  # refused, or interrupted at the question
+    except (WtError, Interrupted) as caught:  # refused, or interrupted at the question
+        error = caught.error if isinstance(caught, Interrupted) else caught
         kept = leave(KEEP, flags, same, to_trash=True, ask=None)
         return kept._replace(notes=(error.message, *kept.notes), code=error.exit_code)
 

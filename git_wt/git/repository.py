@@ -30,7 +30,9 @@ def open_repository(cwd: str) -> Repository:
     else:
         common = _common_dir(cwd, answer.code)
         listed = []
-        common, root, bare = _layout({"worktree": common.removesuffix("/.git")}, cwd)
+        answer = ask("/", "config", "--file", common + "/config", "--bool", "--get", "core.bare")
+        entry = {"worktree": common.removesuffix("/.git"), **({"bare": ""} if answer.out == b"true\n" else {})}
+        common, root, bare = _layout(entry, cwd)
     main = _main_worktree(root, common, listed[0] if listed else None)
     trees = _linked_from_list(listed[1:], common) if listed else linked_from_admin(common)
     worktrees = (main, *trees)
@@ -144,8 +146,8 @@ def _layout(main: dict[str, str], cwd: str) -> tuple[str, str, bool]:
     if os.path.isdir(path + "/.git"):
         return path + "/.git", path, bare
     folder = cwd
-    while True:  # a `.git` file (submodule, --separate-git-dir, bare repository beside its worktrees)
-        if os.path.isfile(folder + "/.git") and admin_of(folder) == path:
+    while True:  # a `.git` file (submodule, --separate-git-dir, bare repository beside its worktrees) or link
+        if admin_of(folder) == path or os.path.realpath(folder + "/.git") == path:
             return path, folder, bare
         if folder == "/":
             break

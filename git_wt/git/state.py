@@ -149,8 +149,8 @@ def operation(admin: str) -> str | None:
 
 _HELD_BY = (
     *("ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_HEAD", "REBASE_HEAD"),
-    *(f"rebase-merge/{name}" for name in ("orig-head", "onto", "stopped-sha", "amend", "squash-onto")),
-    *("rebase-apply/orig-head", "rebase-apply/onto"),
+    *(f"rebase-merge/{name}" for name in ("orig-head", "onto", "stopped-sha", "amend", "squash-onto", "autostash")),
+    *("rebase-apply/orig-head", "rebase-apply/onto", "rebase-apply/autostash", "MERGE_AUTOSTASH"),
 )
 
 

@@ -196,14 +196,20 @@ def foreground(
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Put off hang-up, interrupt and terminate while something is taken back. Programs started meanwhile get the
-    default handlers."""
-    kept = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}
+    """Put off hang-up, interrupt and terminate until something is done or taken back as a whole. Programs started
+    meanwhile get the default handlers."""
+    came: list[int] = []
+    kept = {
+        number: signal.signal(number, lambda caught, _: came.append(caught))
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:
         for number, handler in kept.items():
             signal.signal(number, handler)
+        for arrived in came[:1]:
+            os.kill(os.getpid(), arrived)
 
 
 def end_group(group: int, *, own_child: bool = False, patience: float = 2.0) -> None:

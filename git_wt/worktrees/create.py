@@ -35,6 +35,7 @@ from git_wt.worktrees.registry import (
 )
 
 NULL = "0" * 40
+BEING_MADE = "git-wt: being made, pid "  # and the number: the reason of git's lock meanwhile
 
 
 class Plan(NamedTuple):
@@ -154,7 +155,7 @@ def _begin(repository: Repository, plan: Plan) -> journal.Entry:
         oldOid=plan.branch_oid,
         madeBranch=plan.branch_oid is None,
         reset=plan.reset,
-        reason=f"git-wt: being made, pid {os.getpid()}",
+        reason=f"{BEING_MADE}{os.getpid()}",
         phase="planned",
         madeFolders=_missing_folders(os.path.dirname(plan.path)),
     )
@@ -189,13 +190,18 @@ def _require_free(repository: Repository, plan: Plan) -> None:
 
 
 def _ignore(repository: Repository, path: str) -> None:
-    """Make git ignore the folder of worktrees, in this clone only."""
+    """Make git ignore the worktree, in this clone only: the folder of worktrees where it is ours (the default one, or
+    one that is made now), else this one."""
     parent, root = os.path.dirname(path), repository.main_root
-    shown_as = parent if parent != root else path
-    if shown_as.startswith(root + "/") and (not repository.bare or os.path.isdir(root + "/.git")):
-        pattern = "".join("\\" + c if c in "*?[\\" else c for c in shown_as[len(root) :])
-        if "\n" not in pattern:
-            add_line(repository.common_dir + "/info/exclude", pattern.rstrip(" ") + "/")
+    ours = parent != root and (parent == f"{root}/.claude/worktrees" or not os.path.exists(parent))
+    ignored = parent if ours else path
+    if not ignored.startswith(root + "/") or (repository.bare and not os.path.isdir(root + "/.git")):
+        return
+    pattern = "".join("\\" + c if c in "*?[\\" else c for c in ignored[len(root) :])
+    exclude = repository.common_dir + "/info/exclude"
+    above = os.path.dirname(pattern) + "/"
+    if "\n" not in pattern and above not in (read_text(exclude) or "").splitlines():
+        add_line(exclude, pattern.rstrip(" ") + "/")
 
 
 def _register(repository: Repository, plan: Plan, entry: journal.Entry) -> str:

@@ -17,11 +17,22 @@ from git_wt.model import Blocker, Repository, Workspace, Worktree
 from git_wt.naming import quoted
 from git_wt.proc import table
 from git_wt.proc.run import run, undisturbed
-from git_wt.trees import remove_if_empty, remove_tree
+from git_wt.trees import mounts_at, remove_if_empty, remove_tree
 from git_wt.value import NamedTuple
 from git_wt.worktrees.facts import Facts
 from git_wt.worktrees.registry import checked_out, clear_stale_locks, end_recorded_group, was_killed
-from git_wt.worktrees.trash import REFS, Entry, delete, delete_ref_if_there, free_path, home_of, load, place, save
+from git_wt.worktrees.trash import (
+    BESIDE,
+    REFS,
+    Entry,
+    delete,
+    delete_ref_if_there,
+    free_path,
+    home_of,
+    load,
+    place,
+    save,
+)
 from git_wt.worktrees.walk import walk
 
 
@@ -86,7 +97,7 @@ def put_back(common: str, folder: str, log: journal.Entry, *, killed: bool = Fal
         finish_removal(common, folder, log)
         return None
     path, aside = str(log.data["path"]), None
-    places = (str(log.data["folder"]), f"{os.path.dirname(path)}/.git-wt-trash/{log.data['trash']}")
+    places = (str(log.data["folder"]), f"{os.path.dirname(path)}/{BESIDE}/{log.data['trash']}")
     kept = next((place for place in places if os.path.lexists(place)), None)
     if kept:
         if os.path.lexists(path):
@@ -171,7 +182,7 @@ def _hold(repository: Repository, entry: Entry, facts: Facts, tree: Worktree, lo
 def _move(repository: Repository, path: str, entry: Entry) -> Entry:
     """Rename the worktree's folder into the trash, or beside itself where the trash is behind a bind mount (which only
     the rename tells). Raises `git` where neither works."""
-    beside = f"{os.path.dirname(path)}/.git-wt-trash/{entry.id}"
+    beside = f"{os.path.dirname(path)}/{BESIDE}/{entry.id}"
     for folder in dict.fromkeys((entry.folder, beside)):
         try:
             os.makedirs(os.path.dirname(folder), exist_ok=True)
@@ -215,6 +226,7 @@ def _look_again(admin: str, folder: str, facts: Facts, space: Workspace, discard
     there = os.lstat(folder)
     if (there.st_dev, there.st_ino) != facts.identity:
         raise WtError("not-a-worktree", f"cannot remove {quoted(space.name)}: its folder was exchanged meanwhile")
+    _require_unchanged(admin, folder, facts, space)
     if discard or facts.status is None:
         return
     argv = git_state.status_question(folder, ignored=True, git_dir=admin)
@@ -239,6 +251,24 @@ def _look_again(admin: str, folder: str, facts: Facts, space: Workspace, discard
             hint="git status, then try again",
             extra={"blockers": [blocker.as_json()]},
         )
+
+
+def _require_unchanged(admin: str, folder: str, facts: Facts, space: Workspace) -> None:
+    """What no flag discards: a lock or a mount that came meanwhile, a commit on a detached HEAD, which nothing would
+    hold. No process."""
+    head = read_text(admin + "/HEAD") or ""
+    moved = (
+        facts.status is not None and facts.branch is None and not head.startswith("ref:") and head != facts.status.oid
+    )
+    for code, what in (
+        ("locked", "it was locked just now" if read_text(admin + "/locked") != facts.locked else ""),
+        ("nested", "something was mounted in it just now" if mounts_at(folder) else ""),
+        ("commits", "its HEAD has moved just now" if moved else ""),
+    ):
+        if what:
+            blocker = Blocker(code, 1, (), what)
+            error = f"cannot remove {quoted(space.name)}: {what}"
+            raise WtError("has-changes", error, hint="try again", extra={"blockers": [blocker.as_json()]})
 
 
 def _but(changes: Iterable[git_state.Change], gitlinks: frozenset[str]) -> frozenset[git_state.Change]:

@@ -28,6 +28,8 @@ from git_wt.value import NamedTuple
 from git_wt.worktrees.registry import checked_out, clear_stale_locks, end_recorded_group
 
 REFS = "refs/git-wt/trash/"
+BESIDE = ".git-wt-trash"  # the trash beside a worktree on another file system
+_DOOMED = ".deleting-"
 
 
 class Entry(NamedTuple):
@@ -61,7 +63,7 @@ def place(repository: Repository, path: str) -> str | None:
     if device == os.stat(repository.state_dir).st_dev:
         return repository.state_dir + "/trash"
     if device == os.stat(parent).st_dev and os.access(parent, os.W_OK):
-        return parent + "/.git-wt-trash"
+        return f"{parent}/{BESIDE}"
     return None
 
 
@@ -80,7 +82,7 @@ def undo(repository: Repository, entry: Entry) -> tuple[str, str | None]:
     """Bring a removed worktree back: folder, registration, branch, index, lock, marker. Returns its path and branch,
     which differ from the former ones if those are taken meanwhile. Raises `busy`, `git`. One to four git processes."""
     with journal.lock(repository.state_dir):
-        if not os.path.lexists(entry.folder):
+        if not os.path.lexists(entry.folder) or load(repository.common_dir, entry.id) is None:
             raise WtError(
                 "not-found", f"cannot bring back {quoted(entry.id)}: its files are gone from {quoted(entry.folder)}"
             )
@@ -152,17 +154,37 @@ def _restore_branches(
 
 
 def delete(repository: Repository, entry: Entry, *, aside: frozenset[int] = frozenset()) -> list[str]:
-    """Delete a trash entry for good. Returns what could not be deleted: then entry and ref stay, and it can be tried
-    again. Not while a process other than `aside` stands inside. One git process."""
+    """Delete a trash entry for good. It is first renamed to where `undo` does not look: what is half deleted must not
+    come back as whole. Returns what could not be deleted; `finish_deletions` tries that again. Nothing happens while a
+    process other than `aside` stands inside. Two git processes."""
     occupants = table.standing_in(os.path.realpath(entry.folder), aside)
     if occupants:
         return [f"{entry.folder}: {occupants[0].command} ({occupants[0].pid}) stands inside"]
-    failed = remove_tree(entry.folder)
-    if not failed:
+    home = home_of(repository, entry.id)
+    with journal.lock(repository.state_dir):
+        if not os.path.isdir(home):
+            return []  # brought back, or deleted, by another command just now
+        doomed = f"{os.path.dirname(home)}/{_DOOMED}{entry.id}"
+        os.rename(home, doomed)
         delete_ref_if_there(repository.git_folder, REFS + entry.id)
-        failed = remove_tree(home_of(repository, entry.id))
-        remove_if_empty(os.path.dirname(entry.folder))
-    return failed
+    return _delete_doomed(doomed)
+
+
+def finish_deletions(repository: Repository) -> list[str]:
+    """Go on with deletions that did not come to their end. Returns what still could not be deleted. No process."""
+    parent = repository.state_dir + "/trash"
+    names = os.listdir(parent) if os.path.isdir(parent) else []
+    return [reason for name in names if name.startswith(_DOOMED) for reason in _delete_doomed(f"{parent}/{name}")]
+
+
+def _delete_doomed(doomed: str) -> list[str]:
+    entry = _read(doomed)
+    beside = entry.folder if entry and os.path.basename(os.path.dirname(entry.folder)) == BESIDE else None
+    failed = remove_tree(beside) if beside else []
+    if beside:
+        remove_if_empty(os.path.dirname(beside))
+    failed += remove_tree(doomed + "/worktree")
+    return failed or remove_tree(doomed)
 
 
 def expired(found: Sequence[Entry], *, days: float, size: int) -> list[Entry]:
@@ -181,7 +203,11 @@ def expired(found: Sequence[Entry], *, days: float, size: int) -> list[Entry]:
 
 def load(common: str, entry_id: str) -> Entry | None:
     """The trash entry of this id, or None. No process."""
-    data = read_json(f"{common}/git-wt/trash/{entry_id}/entry.json")
+    return None if entry_id.startswith(_DOOMED) else _read(f"{common}/git-wt/trash/{entry_id}")
+
+
+def _read(home: str) -> Entry | None:
+    data = read_json(home + "/entry.json")
     if data is None:
         return None
     settings = tuple((str(key), str(value)) for key, value in data.pop("settings", ()))
@@ -263,8 +289,8 @@ def free_path(path: str, joint: str = "-") -> str:
 
 
 def _was_ours(home: str) -> bool:
-    data = read_json(home + "/admin/git-wt.json")
-    return bool(data and data.get("madeBranch"))
+    marker = load_marker(home + "/admin")
+    return bool(marker and marker.made_branch)
 
 
 def _rewrite(path: str, line: str) -> None:
