@@ -17,17 +17,15 @@ from git_wt.proc.run import Completed, detach, foreground, run
 from git_wt.value import NamedTuple
 
 _FIELDS = ("#{session_id}", "#{session_name}", "#{@git_wt_root}", "#{@git_wt_token}", "#{session_attached}")
-_CLIENT = ("#{client_name}", "#{client_session}", "#{client_last_session}", "#{session_id}", "#{client_activity}")
+_CLIENT = ("#{client_name}", "#{client_session}", "#{client_last_session}", "#{session_id}")
 
 
 class Client(NamedTuple):
-    """A terminal that shows a tmux session; `last` is the name of the session that it showed before, `active` when a
-    key was pressed there last (seconds since the epoch)."""
+    """A terminal that shows a tmux session; `last` is the name of the session that it showed before."""
 
     name: str
     session_id: str
     last: str
-    active: int = 0
 
 
 class Survey(NamedTuple):
@@ -92,7 +90,7 @@ def survey() -> Survey:
         for row in rows
         if row[0] == "S" and len(row) == 6
     ]
-    found = [Client(row[1], row[4], row[3], int(row[5] or 0)) for row in rows if row[0] == "C" and len(row) == 6]
+    found = [Client(row[1], row[4], row[3]) for row in rows if row[0] == "C" and len(row) == 5]
     processes = [(row[1], int(row[2])) for row in rows if row[0] == "P" and len(row) == 3]
     return Survey(tuple(sessions), tuple(found), tuple(processes))
 

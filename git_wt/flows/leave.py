@@ -123,8 +123,7 @@ def _keep(space: Workspace, session: Session, tmux_survey: tmux.Survey) -> Resul
         data["tmuxSessionName"] = space.tmux.name
         data["message"] += f"; tmux session: git wt attach {space.tmux.name}"
         if tmux.current_session_id() == space.tmux.id:
-            watching = sorted(tmux_survey.watching(space.tmux), key=lambda client: client.active)
-            clients = watching[-1:]  # the one that typed this
+            clients = tmux_survey.watching(space.tmux)
             tmux.leave(clients, elsewhere=tmux_survey.came_from(clients))
     return Result("exit", data, (), _way_back(session))
 
@@ -164,7 +163,7 @@ def _remove(
     elif not removed.left:
         data["message"] += " for good"
     notes = [*removal.branch_note(looked, removed), *removal.warning_notes(looked, removed.undo)]
-    return Result("exit", data, (*notes, *removed.left), _way_back(session), 1 if removed.left else 0)
+    return Result("exit", data, (*notes, *removed.left), _way_back(session))
 
 
 def _data(action: str, space: Workspace, session: Session) -> Json:

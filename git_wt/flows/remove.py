@@ -164,7 +164,6 @@ def remove(names: Sequence[str], leave: Leave, caller: Caller, *, to_trash: bool
             if looked.standing():
                 raise refusal(looked, "git wt remove NAME")
             removed = take_away(context, looked, tmux_survey, to_trash=to_trash)
-            code = max(code, 1 if removed.left else 0)
         except WtError as error:
             blockers = error.extra.get("blockers", [])
             kept.append({"name": space.name, "code": error.code, "blockers": blockers, "message": error.message})

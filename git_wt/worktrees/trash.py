@@ -23,7 +23,7 @@ from git_wt.model import Json, Repository
 from git_wt.naming import quoted
 from git_wt.proc import table
 from git_wt.proc.run import undisturbed
-from git_wt.trees import disk_usage, remove_if_empty, remove_tree
+from git_wt.trees import disk_usage, mounts_at, remove_if_empty, remove_tree
 from git_wt.value import NamedTuple
 from git_wt.worktrees.registry import checked_out, clear_stale_locks, end_recorded_group
 
@@ -160,6 +160,9 @@ def delete(repository: Repository, entry: Entry, *, aside: frozenset[int] = froz
     occupants = table.standing_in(os.path.realpath(entry.folder), aside)
     if occupants:
         return [f"{entry.folder}: {occupants[0].command} ({occupants[0].pid}) stands inside"]
+    mounts = mounts_at(os.path.realpath(entry.folder))
+    if mounts:
+        return [f"{mount}: a file system is mounted there" for mount in mounts]
     home = home_of(repository, entry.id)
     with journal.lock(repository.state_dir):
         if not os.path.isdir(home):
