@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from git_wt.errors import WtError
 from git_wt.model import Json, Result
-from git_wt.naming import shown
+from git_wt.naming import pasteable, shown
 
 _MOVING = ("enter", "exit", "cd")
 
@@ -170,6 +170,46 @@ def _distance(row: Json) -> str:
     return " ".join([f"↑{ahead}"] * bool(ahead) + [f"↓{behind}"] * bool(behind))
 
 
+def permissions(grants: Sequence[Json]) -> str:
+    """What would be or is allowed to run, as it is: every command in full, the scripts by the hash of their content."""
+    lines = []
+    for grant in grants:
+        lines.append(f"{grant['event']}, from {shown(grant['place'])}, for {shown(grant['repository'])}:")
+        for number, command in enumerate(grant["commands"], 1):
+            run = command["run"]
+            first, *more = run.split("\n") if isinstance(run, str) else [" ".join(map(pasteable, run))]
+            where = f"   (in {shown(command['folder'])})" if "folder" in command else ""
+            lines.append(f"  {number}. {shown(first)}{where}")
+            lines += [f"     {shown(line)}" for line in more]
+        lines += [f"  with {shown(name)}={shown(value)}" for name, value in grant["env"].items()]
+        lines += [f"  script {shown(path)}, sha256 {content}" for path, content in grant["scripts"].items()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _trust(data: Json, width: int, colour: bool) -> str:
+    del width, colour
+    return permissions(data.get("allowed") or data.get("revoked") or []) + _line(str(data["message"]))
+
+
+def _trusted(data: Json, width: int, colour: bool) -> str:
+    del width, colour
+    return permissions(data["trusted"]) or _line(str(data["message"]))
+
+
+def _config(data: Json, width: int, colour: bool) -> str:
+    """Every setting with origin and value; then the set-up file in use."""
+    import json
+
+    rows = [[key, shown(item["origin"]), json.dumps(item["value"])] for key, item in data["settings"].items()]
+    used, others = data["setupFile"], data["otherSetupFiles"]
+    lines = _table(["SETTING", "FROM", "VALUE"], rows, width, colour)
+    if used:
+        lines += f"set-up commands: {shown(used['path'])} ({used['tool']})\n"
+    else:
+        lines += "set-up commands: none\n"
+    return lines + "".join(f"not used: {shown(file['path'])} ({file['tool']})\n" for file in others)
+
+
 def _age(seconds: float) -> str:
     for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
         if seconds >= size:
@@ -202,13 +242,23 @@ def _paint(text: str, style: str, colour: bool) -> str:
     return f"\x1b[{style}m{text}\x1b[0m" if colour and style else text
 
 
+def _setup(data: Json, width: int, colour: bool) -> str:
+    del width  # a reason that is cut off helps nobody
+    rows = [[step["step"], step["status"], shown(step["detail"])] for step in data["setup"]]
+    return _table(["STEP", "STATUS", "DETAIL"], rows, 0, colour)
+
+
 _TEXT: dict[str, Callable[[Json, int, bool], str]] = {
     "path": _path,
     "text": _text,
     "list": _list,
     "trash": _trash,
+    "setup": _setup,
     "undo": _message,
     "empty": _message,
     "attach": _nothing,
     "quiet": _nothing,
+    "trust": _trust,
+    "trusted": _trusted,
+    "config": _config,
 }

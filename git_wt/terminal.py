@@ -17,6 +17,11 @@ def output_is_terminal() -> bool:
     return _is_tty(1)
 
 
+def errors_are_terminal() -> bool:
+    """Whether narration and progress go to a person's screen."""
+    return _is_tty(2)
+
+
 def width() -> int:
     """Columns of the terminal that the answer goes to; 0 when it is none (no limit)."""
     if not output_is_terminal():

@@ -25,7 +25,7 @@ FLOORS = (
     ("cli",),
     ("__main__",),
 )
-THIRD_PARTY = {"plumbum": ("external", "setup"), "libtmux": ("tmux",), "tomli": ("config",)}
+THIRD_PARTY = {"plumbum": ("external", "setup"), "libtmux": ("tmux",), "tomli": ("config",), "tqdm": ("setup",)}
 STARTS_PROCESSES = ("subprocess", "multiprocessing", "pty", "concurrent.futures", "asyncio")
 STARTS_PROCESSES_IN_OS = ("system", "popen", "fork", "forkpty", "exec", "spawn", "posix_spawn")
 LINES_OF_A_FILE = 320

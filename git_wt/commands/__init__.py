@@ -11,6 +11,9 @@ VERBS = {
     "attach": "attach to the tmux session of a worktree",
     "remove": "remove worktrees, if nothing would be lost",
     "undo": "bring back what was removed last",
+    "setup": "bring a worktree what it needs to work in, again",
     "trash": "show or empty what can be brought back",
+    "trust": "allow this repository's set-up commands, after showing them",
+    "config": "show the settings in force and where each comes from",
     "init": "print the shell integration for bash, zsh or fish",
 }

@@ -10,6 +10,7 @@ from git_wt import journal, sessions, tmux
 from git_wt.errors import WtError
 from git_wt.files import read_text
 from git_wt.flows import plan as planning
+from git_wt.flows import setup
 from git_wt.flows.context import REPAIR, Context, active_session, all_workspaces, open_here
 from git_wt.flows.expiry import expire_later
 from git_wt.flows.tmux_session import tmux_session_for
@@ -27,6 +28,7 @@ from git_wt.naming import (
     shown,
     slug,
 )
+from git_wt.setup.step import Report
 from git_wt.value import NamedTuple
 from git_wt.worktrees import create, survey
 
@@ -43,6 +45,15 @@ class Request(NamedTuple):
     tmux: bool | None = None
     command: Sequence[str] = ()
     original_cwd: str | None = None
+
+
+class Found(NamedTuple):
+    """The worktree that was resumed or made, sentences to say, and what set-up reports about one that was made."""
+
+    space: Workspace
+    notes: tuple[str, ...] = ()
+    resumed: bool = True
+    reports: tuple[Report, ...] = ()
 
 
 class Entered(NamedTuple):
@@ -63,7 +74,8 @@ def enter(request: Request, caller: Caller) -> Entered:
     context.config.require_valid()
     wants_tmux = context.config.values["tmux.auto"] if request.tmux is None else request.tmux
     tmux_survey, unread = tmux.survey_or_note() if wants_tmux else (None, ())
-    space, notes, resumed = _find_or_make(context, caller, request, tmux_survey)
+    found = _find_or_make(context, caller, request, tmux_survey)
+    space = found.space
     identity = caller.identity or sessions.fresh_identity()
     on_tmux, unmade = space.tmux, tuple[str, ...]()
     if wants_tmux:
@@ -72,11 +84,10 @@ def enter(request: Request, caller: Caller) -> Entered:
         space = space._replace(marker=space.marker._replace(tmux_session=on_tmux.name))
         save_marker(space.worktree.admin, space.marker)  # type: ignore[arg-type]
     session = _record(context.repository, space, identity, on_tmux, request, caller)
-    if not resumed:
+    if not found.resumed:
         expire_later(context)
-    return Entered(
-        session, on_tmux, _result(space, session, on_tmux, resumed, (*over, *context.notes, *notes, *unread, *unmade))
-    )
+    notes = (*over, *context.notes, *found.notes, *unread, *unmade)
+    return Entered(session, on_tmux, _result(found._replace(space=space, notes=notes), session, on_tmux))
 
 
 def require_enterable(request: Request, caller: Caller, session: Session) -> None:
@@ -116,12 +127,10 @@ def _refuse_nesting(caller: Caller) -> tuple[str, ...]:
     return over
 
 
-def _find_or_make(
-    context: Context, caller: Caller, request: Request, tmux_survey: tmux.Survey | None
-) -> tuple[Workspace, tuple[str, ...], bool]:
-    """The worktree, sentences to say, and whether it was there already."""
+def _find_or_make(context: Context, caller: Caller, request: Request, tmux_survey: tmux.Survey | None) -> Found:
+    """The worktree of that path or name."""
     if request.path is not None:
-        return _by_path(context, caller, request.path, tmux_survey), (), True
+        return Found(_by_path(context, caller, request.path, tmux_survey))
     return _by_name(context, caller, request, tmux_survey)
 
 
@@ -135,9 +144,7 @@ def _by_path(context: Context, caller: Caller, path: str, tmux_survey: tmux.Surv
     return found
 
 
-def _by_name(
-    context: Context, caller: Caller, request: Request, tmux_survey: tmux.Survey | None
-) -> tuple[Workspace, tuple[str, ...], bool]:
+def _by_name(context: Context, caller: Caller, request: Request, tmux_survey: tmux.Survey | None) -> Found:
     """As `_find_or_make` by NAME. Looks again where another command made or removed the same worktree meanwhile."""
     name = _asked_name(request) or _free_name(all_workspaces(context, caller))
     if name == survey.MAIN:
@@ -171,19 +178,21 @@ _PASSING = (
 
 def _resume_or_make(
     context: Context, caller: Caller, request: Request, name: str, tmux_survey: tmux.Survey | None
-) -> tuple[Workspace, tuple[str, ...], bool]:
+) -> Found:
     number = parse_pull_request(request.name) if request.name else None
     found = survey.find(all_workspaces(context, caller, tmux_survey), name)
     if found:
         found = _await_making(found, context, caller)
         _require_resumable(found, request, caller)
-        return found, _moved(context.repository, found, number), True
+        return Found(found, (*_moved(context.repository, found, number), *setup.unfinished(found)))
     require_name(name)
     wish = planning.Wish(name, request.base, request.branch, number, request.reuse_branch, request.reset_branch)
     made = planning.make_plan(context, wish, caller.cwd)
     created = create.create(context.repository, made.plan, hooks=made.hooks)
     notes = (*made.notes, created.hook_failure) if created.hook_failure else made.notes
-    return Workspace(create.finish(created), name, created.marker), notes, False
+    after = setup.after_creation(context, created, caller)
+    notes = (*notes, *setup.sentences(after.reports, name))
+    return Found(Workspace(after.worktree, name, after.marker), notes, False, after.reports)
 
 
 def _free_name(spaces: Sequence[Workspace]) -> str:
@@ -273,9 +282,8 @@ def _record(
     return session
 
 
-def _result(
-    space: Workspace, session: Session, on_tmux: TmuxSession | None, resumed: bool, notes: tuple[str, ...]
-) -> Result:
+def _result(found: Found, session: Session, on_tmux: TmuxSession | None) -> Result:
+    space, resumed = found.space, found.resumed
     tree = space.worktree
     data: Json = {"worktreePath": tree.path}
     if tree.branch:
@@ -292,5 +300,5 @@ def _result(
     data["session"] = session.id
     if on_tmux:
         data["tmuxSessionName"] = on_tmux.name
-    data["setup"] = []
-    return Result("enter", data, notes, goto=tree.path)
+    data["setup"] = [report.as_json() for report in found.reports]
+    return Result("enter", data, found.notes, goto=tree.path, code=setup.code_of(found.reports, alone=False))

@@ -143,9 +143,7 @@ def _remove(
             f"cannot remove {quoted(space.name)}: it was made by hand or entered by --path; it can only be kept",
             hint=f"git wt exit keep; git wt remove {pasteable(space.name)}",
         )
-    looked = removal.look_at(context, space, flags, tmux_survey, caller, session)
-    if looked.standing():
-        raise removal.refusal(looked, "git wt exit remove")
+    looked, said = removal.look_and_tear_down(context, space, flags, tmux_survey, caller, session, "git wt exit remove")
     removed = removal.take_away(context, looked, tmux_survey, to_trash=to_trash)
     data = _data("remove", space, session)
     data["message"] = f"removed worktree {quoted(space.name)}"
@@ -163,7 +161,7 @@ def _remove(
     elif not removed.left:
         data["message"] += " for good"
     notes = [*removal.branch_note(looked, removed), *removal.warning_notes(looked, removed.undo)]
-    return Result("exit", data, (*notes, *removed.left), _way_back(session))
+    return Result("exit", data, (*notes, *removed.left, *said), _way_back(session))
 
 
 def _data(action: str, space: Workspace, session: Session) -> Json:

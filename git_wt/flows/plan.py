@@ -10,8 +10,9 @@ from git_wt import journal
 from git_wt.errors import WtError
 from git_wt.files import write_whole
 from git_wt.flows.context import Context
-from git_wt.git import network
+from git_wt.git import network, sparse
 from git_wt.git import refs as git_refs
+from git_wt.git.hooks import folder_in_force
 from git_wt.git.refs import Ref
 from git_wt.model import Repository
 from git_wt.naming import fill, pasteable, plural, quoted, short_ref, slug
@@ -101,21 +102,16 @@ def make_plan(context: Context, wish: Wish, cwd: str) -> Made:
         reset=False,
         base=base.ref,
         base_commit=base.commit,
+        sparse=sparse.sort_out(settings.words("sparsePaths"))[0],
     )
     notes = base.notes
     if have:
         plan, more = _on_existing_branch(context, wish, plan, have)
         notes += more
-    hooks = None if settings.text("gitHooks") == "off" else hooks_folder(repository, git_settings)
+    hooks = None
+    if settings.text("gitHooks") != "off":
+        hooks = folder_in_force(repository, git_settings.get("core.hookspath"))
     return Made(plan, hooks, notes)
-
-
-def hooks_folder(repository: Repository, git_settings: Mapping[str, str]) -> str:
-    """The hooks folder in force in the main checkout, absolute. No process. Source: git-config(1), core.hooksPath."""
-    configured = git_settings.get("core.hookspath")
-    if not configured:
-        return repository.common_dir + "/hooks"
-    return os.path.join(repository.main_root, os.path.expanduser(configured))
 
 
 def _on_existing_branch(context: Context, wish: Wish, plan: Plan, have: Ref) -> tuple[Plan, tuple[str, ...]]:

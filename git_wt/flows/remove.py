@@ -9,6 +9,7 @@ from git_wt import sessions, tmux
 from git_wt.errors import WtError
 from git_wt.flows.context import REPAIR, Context, all_workspaces, open_here, warned
 from git_wt.flows.expiry import expire_later
+from git_wt.flows.teardown import run_teardown
 from git_wt.git.repository import why_not_registered
 from git_wt.model import Blocker, Caller, Json, Repository, Result, Session, Verdict, Workspace
 from git_wt.naming import pasteable, plural, quoted
@@ -49,6 +50,28 @@ def look_at(
         sessions=[_who(session) for session in _others_inside(space, caller, own)],
     )
     return Looked(space, facts, verdict.judge(facts, leave), leave)
+
+
+def look_and_tear_down(
+    context: Context,
+    space: Workspace,
+    leave: Leave,
+    tmux_survey: tmux.Survey,
+    caller: Caller,
+    own: Session | None,
+    command: str,
+) -> tuple[Looked, tuple[str, ...]]:
+    """Look, and refuse what stands in the way; run the teardown, and look again if it did anything. Returns the last
+    look and sentences to say. Raises as `look_at` and `refusal`, and `hook-failed` when the teardown fails."""
+    looked = look_at(context, space, leave, tmux_survey, caller, own)
+    if looked.standing():
+        raise refusal(looked, command)
+    torn = run_teardown(context, space, caller)
+    if torn.ran:
+        looked = look_at(context, space, leave, tmux_survey, caller, own)
+        if looked.standing():
+            raise refusal(looked, command)
+    return looked, torn.notes
 
 
 def _others_inside(space: Workspace, caller: Caller, own: Session | None) -> list[Session]:
@@ -160,9 +183,7 @@ def remove(names: Sequence[str], leave: Leave, caller: Caller, *, to_trash: bool
     notes, code, goto = list(warned(context)), 0, None
     for space in chosen:
         try:
-            looked = look_at(context, space, leave, tmux_survey, caller, active)
-            if looked.standing():
-                raise refusal(looked, "git wt remove NAME")
+            looked, said = look_and_tear_down(context, space, leave, tmux_survey, caller, active, "git wt remove NAME")
             removed = take_away(context, looked, tmux_survey, to_trash=to_trash)
         except WtError as error:
             blockers = error.extra.get("blockers", [])
@@ -172,7 +193,7 @@ def remove(names: Sequence[str], leave: Leave, caller: Caller, *, to_trash: bool
             continue
         gone.append(_gone(space, removed))
         undo += [removed.undo] if removed.undo else []
-        notes += [*branch_note(looked, removed), *warning_notes(looked, removed.undo), *removed.left]
+        notes += [*branch_note(looked, removed), *warning_notes(looked, removed.undo), *removed.left, *said]
         goto = _way_out(caller, context.repository, space, active, goto)
     return Result("remove", {"removed": gone, "kept": kept, "undo": undo}, tuple(notes), goto, code)
 

@@ -33,7 +33,7 @@ def open_repository(cwd: str) -> Repository:
         answer = ask("/", "config", "--file", common + "/config", "--bool", "--get", "core.bare")
         entry = {"worktree": common.removesuffix("/.git"), **({"bare": ""} if answer.out == b"true\n" else {})}
         common, root, bare = _layout(entry, cwd)
-    main = _main_worktree(root, common, listed[0] if listed else None)
+    main = _main_worktree(root, common, bare, listed[0] if listed else None)
     trees = _linked_from_list(listed[1:], common) if listed else linked_from_admin(common)
     worktrees = (main, *trees)
     return Repository(common, root, bare, worktrees, _standing_in(worktrees, cwd), cwd)
@@ -116,6 +116,13 @@ def git_dirs(parent: str, below: str = "") -> Iterator[str]:
             yield from git_dirs(parent, f"{below}/{name}" if below else name)
 
 
+def is_repository(folder: str) -> bool:
+    """Whether a folder is a repository, a worktree or a bare repository by the look of it. No process."""
+    return os.path.lexists(folder + "/.git") or all(
+        os.path.lexists(f"{folder}/{name}") for name in ("HEAD", "objects", "refs")
+    )
+
+
 def default_branch_folder(repository: Repository) -> str:
     """Where configuration, settings and files to copy come from: the main checkout, in a bare repository the worktree
     of its default branch if there is one. No process."""
@@ -142,7 +149,7 @@ def _parse_list(fields: list[str]) -> list[dict[str, str]]:
 def _layout(main: dict[str, str], cwd: str) -> tuple[str, str, bool]:
     """Common dir, main root and bareness from git's first entry, which is the common dir with `/.git` cut off."""
     path = os.path.realpath(main["worktree"])
-    bare = "bare" in main
+    bare = "bare" in main or _is_bare(path)
     if os.path.isdir(path + "/.git"):
         return path + "/.git", path, bare
     folder = cwd
@@ -167,7 +174,18 @@ def _layout(main: dict[str, str], cwd: str) -> tuple[str, str, bool]:
     return path, os.path.dirname(path), bare
 
 
-def _main_worktree(root: str, common: str, entry: dict[str, str] | None) -> Worktree:
+def _is_bare(path: str) -> bool:
+    """Whether the repository is bare by main's own configuration, which git does not read in a linked worktree (so its
+    list calls main a checkout: git 2.39). No process where it does not speak of bareness, else one."""
+    common = path + "/.git" if os.path.isdir(path + "/.git") else path
+    if "bare" not in (read_text(common + "/config.worktree") or "").lower():
+        return False
+    return ask(path, "--git-dir", common, "config", "--type=bool", "core.bare").out == b"true\n"
+
+
+def _main_worktree(root: str, common: str, bare: bool, entry: dict[str, str] | None) -> Worktree:
+    if entry is not None and bare:  # what git's list says of it in a linked worktree is no checkout's
+        entry = {"worktree": root}
     if entry is None:
         head = read_text(common + "/HEAD") or ""
         return Worktree(root, common, None, head[16:] if head.startswith("ref: refs/heads/") else None, is_main=True)

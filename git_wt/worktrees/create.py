@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 
 from git_wt import journal
 from git_wt.errors import WtError
 from git_wt.files import add_line, read_text, write_whole
 from git_wt.git import refs as git_refs
+from git_wt.git import sparse as git_sparse
 from git_wt.git.call import READING, act, environment, failure
 from git_wt.git.repository import MAIN_ROOT, admin_folders, admin_of
+from git_wt.git.worktree_config import set_for_worktree, turn_off_if_unused
 from git_wt.marker import new_token, save_marker
 from git_wt.model import Marker, Repository, Worktree
 from git_wt.naming import quoted, shown
@@ -40,7 +43,7 @@ BEING_MADE = "git-wt: being made, pid "  # and the number: the reason of git's l
 
 class Plan(NamedTuple):
     """What is to be made. `branch_oid` is where the branch is now, None when it is to be made; `reset` moves an
-    existing one to `base_commit`."""
+    existing one to `base_commit`. `sparse` are the folders of a cone; none: every file."""
 
     path: str
     name: str
@@ -51,6 +54,7 @@ class Plan(NamedTuple):
     reset: bool
     base: str
     base_commit: str
+    sparse: tuple[str, ...] = ()
 
 
 class Created(NamedTuple):
@@ -74,7 +78,8 @@ class Raced(Exception):  # noqa: N818 - no failure yet: the caller looks again
 def create(repository: Repository, plan: Plan, *, hooks: str | None) -> Created:
     """Make the worktree of `plan`, up to a complete checkout. `hooks` is the main checkout's hooks folder; its
     post-checkout runs as for plain git. On any failure or signal nothing is left: no folder, admin entry, branch or
-    process. Raises `Raced`, `exists`, `branch-in-use`, `git`, `busy`. Three to four git processes."""
+    process. Raises `Raced`, `exists`, `branch-in-use`, `git`, `busy`. Three to four git processes; for a sparse one
+    four to nine more."""
     with journal.lock(repository.state_dir):
         _require_free(repository, plan)
         _ignore(repository, plan.path)
@@ -83,6 +88,10 @@ def create(repository: Repository, plan: Plan, *, hooks: str | None) -> Created:
         entry = _begin(repository, plan)
         try:
             admin = _register(repository, plan, entry)
+            if plan.sparse:
+                set_for_worktree(repository.common_dir, admin, "core.sparseCheckout", "true")
+            else:
+                git_sparse.forget_inherited(repository.common_dir, admin)
         except BaseException as error:
             with undisturbed():
                 undo_creation(repository.common_dir, repository.git_folder, entry, killed=was_killed(error))
@@ -91,8 +100,9 @@ def create(repository: Repository, plan: Plan, *, hooks: str | None) -> Created:
         head = str(entry.data["oid"])
         _check_out(plan, entry)
         marker = Marker(
-            new_token(), plan.kind, plan.name, plan.branch, plan.ours, plan.base, plan.base_commit, time.time()
-        )
+            new_token(), plan.kind, plan.name, plan.branch, plan.ours, plan.base, plan.base_commit, time.time(),
+            setup_unfinished=True,
+        )  # fmt: skip
         if plan.branch_oid is not None and not plan.reset:
             marker = marker._replace(base_commit=plan.branch_oid)
         save_marker(admin, marker)
@@ -141,6 +151,8 @@ def undo_creation(common: str, folder: str, entry: journal.Entry, *, killed: boo
     for made in data.get("madeFolders", ()):
         remove_if_empty(made)
     _undo_branch(common, folder, entry, killed)
+    with suppress(WtError):  # it hurts nobody; the next removal tries again
+        turn_off_if_unused(common)
     entry.done()
 
 
@@ -234,8 +246,11 @@ def _register(repository: Repository, plan: Plan, entry: journal.Entry) -> str:
 
 
 def _check_out(plan: Plan, entry: journal.Entry) -> None:
-    """Write the files, outside the lock: it takes as long as the tree is big. Not by `git reset --hard`: that locks the
-    branch, which somebody else's gc may just be packing. One git process."""
+    """Write the files, outside the lock: it takes as long as the tree is big. No file outside the cone is ever written.
+    Not by `git reset --hard`: that locks the branch, which somebody else's gc may just be packing. One git process, two
+    for a sparse one."""
+    if plan.sparse:
+        git_sparse.set_cone(plan.path, plan.sparse, entry.note_group)
     argv = [*READING, "-C", plan.path, "read-tree", "--reset", "-u", "--no-recurse-submodules", "HEAD"]
     answer = run(argv, env=environment(english=False), on_group=entry.note_group)
     if answer.code:

@@ -8,13 +8,24 @@ from collections.abc import Callable
 
 from git_wt import journal
 from git_wt.errors import WtError
+from git_wt.git.worktree_config import turn_off_if_unused
 from git_wt.model import Repository
 from git_wt.naming import quoted
 from git_wt.worktrees import create, removal, trash
+from git_wt.worktrees.registry import clear_stale_locks
+
+
+def finish_set_up(common: str, folder: str, entry: journal.Entry) -> None:  # noqa: ARG001 - as the others
+    """Clear what a step left that was killed over git's configuration: it runs again with `git wt setup`."""
+    clear_stale_locks(common, entry, f"worktrees/{os.path.basename(str(entry.data['admin']))}/config.worktree")
+    turn_off_if_unused(common)
+    entry.done()
+
 
 _MEND: dict[str, Callable[[str, str, journal.Entry], object]] = {
     "create": create.undo_creation,
     "remove": removal.put_back,
+    "set-up": finish_set_up,
     "undo": trash.finish_undo,
 }
 

@@ -119,12 +119,13 @@ def was_killed(error: BaseException | None) -> bool:
 
 
 def clear_stale_locks(common: str, entry: journal.Entry, *refs: str, killed: bool = False) -> None:
-    """Take away the lock files that a killed git of this entry left on `refs` and on the packed refs: only files made
-    since it began and untouched for a while; another git's are gone by then. While the entry's owner lives nothing is
-    stale, unless its git alone was `killed`."""
+    """Take away the lock files that a killed git of this entry, or its killed owner, left on `refs`, the packed refs
+    and the configuration: only files made since it began and untouched for a while; another git's are gone by then.
+    While the entry's owner lives nothing is stale, unless its git alone was `killed`."""
     if entry.data["pid"] == os.getpid() and not killed:
         return
-    for path in [*(f"{common}/{ref}.lock" for ref in refs), f"{common}/packed-refs.lock", f"{common}/packed-refs.new"]:
+    shared = ("packed-refs.lock", "packed-refs.new", "config.lock", "config.worktree.lock")
+    for path in [*(f"{common}/{ref}.lock" for ref in refs), *(f"{common}/{name}" for name in shared)]:
         try:
             found = os.stat(path)
             if found.st_mtime < float(entry.data["time"]) - 1:

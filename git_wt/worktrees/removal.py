@@ -13,6 +13,7 @@ from git_wt.files import read_text
 from git_wt.git import refs as git_refs
 from git_wt.git import state as git_state
 from git_wt.git.call import act, ask, environment, lines, require
+from git_wt.git.worktree_config import turn_off_if_unused
 from git_wt.model import Blocker, Repository, Workspace, Worktree
 from git_wt.naming import quoted
 from git_wt.proc import table
@@ -112,8 +113,8 @@ def put_back(common: str, folder: str, log: journal.Entry, *, killed: bool = Fal
 
 
 def finish_removal(common: str, folder: str, log: journal.Entry) -> str | None:
-    """The part of a removal behind the point of no return: the branch. Returns why the branch stays, if it should have
-    gone. With the lock held."""
+    """The part of a removal behind the point of no return: the branch, and the extension that only this worktree's own
+    configuration needed. Returns why the branch stays, if it should have gone. With the lock held."""
     end_recorded_group(log)
     entry = load(common, str(log.data["trash"]))
     remove_if_empty(common + "/worktrees")
@@ -122,6 +123,8 @@ def finish_removal(common: str, folder: str, log: journal.Entry) -> str | None:
         kept = _delete_branch(common, folder, entry, log)
         if kept:
             save(common, entry._replace(deleted=None))
+    with contextlib.suppress(WtError):  # it hurts nobody; the next removal tries again
+        turn_off_if_unused(common)
     log.done()
     return kept
 

@@ -18,6 +18,7 @@ from git_wt.git import refs as git_refs
 from git_wt.git.call import act, ask
 from git_wt.git.refs import Ref
 from git_wt.git.repository import git_dirs
+from git_wt.git.worktree_config import has_settings, turn_on
 from git_wt.marker import load_marker, save_marker
 from git_wt.model import Json, Repository
 from git_wt.naming import quoted
@@ -117,6 +118,8 @@ def finish_undo(common: str, folder: str, log: journal.Entry) -> None:
         remove_if_empty(home)
         log.done()
         return
+    if has_settings(home + "/admin"):
+        turn_on(common)
     _restore_branches(folder, entry, {branch: entry.branch_oid, data["other"]: entry.deleted_oid}, home, log)
     if os.path.lexists(entry.folder) and not os.path.lexists(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
