@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -24,7 +25,12 @@ def main() -> int:
         return 0
     from git_wt.cli import run
 
-    return run(sys.argv[1:])
+    code = run(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # it is when the descriptor was closed at the start
+            with contextlib.suppress(OSError):
+                stream.flush()
+    os._exit(code)  # taking the interpreter apart costs as much as git itself, and nothing is left to do
 
 
 if __name__ == "__main__":

@@ -128,9 +128,19 @@ def _folder(env: Mapping[str, str]) -> str:
 
 
 def _path(session_id: str, env: Mapping[str, str]) -> str:
-    from hashlib import sha256
+    return f"{_folder(env)}/{_sha256(os.fsencode(session_id))}.json"
 
-    return f"{_folder(env)}/{sha256(os.fsencode(session_id)).hexdigest()}.json"
+
+def _sha256(data: bytes) -> str:
+    """The digest in hex, without OpenSSL, whose import alone costs 2 ms."""
+    try:
+        from _sha2 import sha256  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        try:
+            from _sha256 import sha256  # type: ignore[import-not-found,no-redef,unused-ignore]
+        except ImportError:
+            from hashlib import sha256  # type: ignore[no-redef,assignment,unused-ignore]
+    return str(sha256(data).hexdigest())
 
 
 def _drop_old(folder: str) -> None:

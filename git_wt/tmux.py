@@ -258,7 +258,8 @@ def _server_may_run() -> bool:
 def _tmux(*arguments: str) -> Completed:
     # The server keeps the folder of the command that starts it; a worktree would then never be free again.
     home = os.path.expanduser("~")
-    return run(["tmux", "-u", *arguments], env=clean_environment(), cwd=home if os.path.isdir(home) else "/")
+    folder = (home if os.path.isdir(home) else "/") if "new-session" in arguments else None
+    return run(["tmux", "-u", *arguments], env=clean_environment(), cwd=folder)
 
 
 def _no_server(answer: Completed) -> bool:
